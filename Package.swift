@@ -1,0 +1,82 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+/// A C library: a module map and a shim header, imported by exactly one Swift module.
+func system(_ name: String, _ pkgConfig: String? = nil) -> Target {
+  .systemLibrary(name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig)
+}
+
+func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, path: "Sources/\(name)", exclude: [], swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings)
+}
+
+/// One service: an executable named as its folder, its proto package, its schema and its certificate.
+func service(_ name: String, _ extra: [Target.Dependency] = [], migrations: Bool = true) -> Target {
+  .executableTarget(
+    name: name,
+    dependencies: ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing", "ServiceKit"]
+      + extra,
+    path: "services/\(name)",
+    exclude: ["README.md"],
+    sources: ["Sources"],
+    resources: migrations ? [.embedInCode("Migrations")] : [],
+    swiftSettings: settings)
+}
+
+let package = Package(
+  name: "afterthoughts",
+  targets: [
+    system("CLinux"),
+    system("COpenSSL", "libssl"),
+    system("CCrypto", "libcrypto"),
+    system("CNghttp2", "libnghttp2"),
+    system("CProtobufC", "libprotobuf-c"),
+    system("CPostgres", "libpq"),
+    system("CArgon2", "libargon2"),
+    system("CCurl", "libcurl"),
+    system("CMicroHTTPD", "libmicrohttpd"),
+    system("CUtf8proc", "libutf8proc"),
+    system("CCmark", "libcmark-gfm"),
+
+    module("Primitives", []),
+    module("EventLoop", ["Primitives", "CLinux", "COpenSSL"]),
+    module("HTTP2", ["Primitives", "EventLoop", "CNghttp2"]),
+    module("Protobuf", ["Primitives", "CProtobufC"]),
+    module("RPC", ["Primitives", "EventLoop", "HTTP2", "Protobuf"]),
+    .target(name: "CAPI", dependencies: ["CProtobufC"], path: "Sources/CAPI", publicHeadersPath: "include"),
+    module("API", ["Primitives", "Protobuf", "RPC", "CAPI", "CProtobufC"]),
+    module("Postgres", ["Primitives", "EventLoop", "CPostgres"]),
+    module("Events", ["Primitives", "EventLoop", "Postgres", "RPC", "API", "Protobuf"]),
+    module("Sealing", ["Primitives", "EventLoop", "CCrypto", "CArgon2", "CUtf8proc"]),
+    module("HTTPServer", ["Primitives", "EventLoop", "CMicroHTTPD"]),
+    module("Mail", ["Primitives", "EventLoop", "CCurl"]),
+    module("Markdown", ["Primitives", "CCmark"]),
+    module("ServiceKit", ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing"]),
+
+    .executableTarget(
+      name: "protoc-gen-swift-rpc", dependencies: ["CPlugin", "CProtobufC"], path: "Sources/protoc-gen-swift-rpc",
+      swiftSettings: settings),
+    .target(name: "CPlugin", dependencies: ["CProtobufC"], path: "Sources/CPlugin", publicHeadersPath: "include"),
+
+    tests("PrimitivesTests", ["Primitives"]),
+    tests("EventLoopTests", ["EventLoop", "Primitives"]),
+    tests("ProtobufTests", ["Protobuf", "API", "Primitives"]),
+    tests("RPCTests", ["RPC", "HTTP2", "API", "Protobuf", "EventLoop", "Primitives"]),
+    tests("PostgresTests", ["Postgres", "EventLoop", "Primitives"]),
+    tests("SealingTests", ["Sealing", "EventLoop", "Primitives"]),
+    tests("MailTests", ["Mail", "EventLoop", "Primitives"]),
+    tests("MarkdownTests", ["Markdown"]),
+    tests("HTTPServerTests", ["HTTPServer", "EventLoop", "Primitives"]),
+  ]
+)

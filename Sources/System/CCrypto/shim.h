@@ -1,0 +1,9 @@
+#pragma once
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/crypto.h>
+#include <openssl/bio.h>
