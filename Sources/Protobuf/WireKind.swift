@@ -1,0 +1,209 @@
+/// One way to write a value: a proto field type.
+package protocol WireKind {
+  associatedtype Value
+  /// 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
+  static var wireType: UInt32 { get }
+  static func isDefault(_ value: Value) -> Bool
+  /// Bytes of the value without its tag, with its length where it has one.
+  static func size(_ value: Value) -> Int
+  static func write(_ value: Value, to writer: inout WireWriter)
+}
+
+/// A kind that is a varint on the wire.
+package protocol WireVarint: WireKind {
+  static func bits(_ value: Value) -> UInt64
+}
+
+extension WireVarint {
+  @inlinable package static var wireType: UInt32 { 0 }
+  @inlinable package static func isDefault(_ value: Value) -> Bool { bits(value) == 0 }
+  @inlinable package static func size(_ value: Value) -> Int { WireSize.varint(bits(value)) }
+  @inlinable package static func write(_ value: Value, to writer: inout WireWriter) { writer.varint(bits(value)) }
+}
+
+/// A kind that is four bytes on the wire.
+package protocol WireFixed32: WireKind {
+  static func bits(_ value: Value) -> UInt32
+}
+
+extension WireFixed32 {
+  @inlinable package static var wireType: UInt32 { 5 }
+  @inlinable package static func isDefault(_ value: Value) -> Bool { bits(value) == 0 }
+  @inlinable package static func size(_ value: Value) -> Int { 4 }
+  @inlinable package static func write(_ value: Value, to writer: inout WireWriter) { writer.fixed32(bits(value)) }
+}
+
+/// A kind that is eight bytes on the wire.
+package protocol WireFixed64: WireKind {
+  static func bits(_ value: Value) -> UInt64
+}
+
+extension WireFixed64 {
+  @inlinable package static var wireType: UInt32 { 1 }
+  @inlinable package static func isDefault(_ value: Value) -> Bool { bits(value) == 0 }
+  @inlinable package static func size(_ value: Value) -> Int { 8 }
+  @inlinable package static func write(_ value: Value, to writer: inout WireWriter) { writer.fixed64(bits(value)) }
+}
+
+/// `int32`; a negative value takes ten bytes.
+package enum WireInt32: WireVarint {
+  package typealias Value = Int32
+  @inlinable package static func bits(_ value: Int32) -> UInt64 { UInt64(bitPattern: Int64(value)) }
+}
+
+/// `int64`
+package enum WireInt64: WireVarint {
+  package typealias Value = Int64
+  @inlinable package static func bits(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
+}
+
+/// `uint32`
+package enum WireUInt32: WireVarint {
+  package typealias Value = UInt32
+  @inlinable package static func bits(_ value: UInt32) -> UInt64 { UInt64(value) }
+}
+
+/// `uint64`
+package enum WireUInt64: WireVarint {
+  package typealias Value = UInt64
+  @inlinable package static func bits(_ value: UInt64) -> UInt64 { value }
+}
+
+/// `sint32`, zigzag
+package enum WireSInt32: WireVarint {
+  package typealias Value = Int32
+  @inlinable package static func bits(_ value: Int32) -> UInt64 {
+    UInt64(UInt32(bitPattern: (value << 1) ^ (value >> 31)))
+  }
+}
+
+/// `sint64`, zigzag
+package enum WireSInt64: WireVarint {
+  package typealias Value = Int64
+  @inlinable package static func bits(_ value: Int64) -> UInt64 {
+    UInt64(bitPattern: (value << 1) ^ (value >> 63))
+  }
+}
+
+/// `bool`
+package enum WireBool: WireVarint {
+  package typealias Value = Bool
+  @inlinable package static func bits(_ value: Bool) -> UInt64 { value ? 1 : 0 }
+}
+
+/// An enum type; unknown numbers are kept.
+package enum WireEnum<E: RawRepresentable<Int32>>: WireVarint {
+  package typealias Value = E
+  @inlinable package static func bits(_ value: E) -> UInt64 { UInt64(bitPattern: Int64(value.rawValue)) }
+}
+
+/// `fixed32`
+package enum WireUFixed32: WireFixed32 {
+  package typealias Value = UInt32
+  @inlinable package static func bits(_ value: UInt32) -> UInt32 { value }
+}
+
+/// `sfixed32`
+package enum WireSFixed32: WireFixed32 {
+  package typealias Value = Int32
+  @inlinable package static func bits(_ value: Int32) -> UInt32 { UInt32(bitPattern: value) }
+}
+
+/// `float`; only positive zero is the default.
+package enum WireFloat: WireFixed32 {
+  package typealias Value = Float
+  @inlinable package static func bits(_ value: Float) -> UInt32 { value.bitPattern }
+}
+
+/// `fixed64`
+package enum WireUFixed64: WireFixed64 {
+  package typealias Value = UInt64
+  @inlinable package static func bits(_ value: UInt64) -> UInt64 { value }
+}
+
+/// `sfixed64`
+package enum WireSFixed64: WireFixed64 {
+  package typealias Value = Int64
+  @inlinable package static func bits(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
+}
+
+/// `double`; only positive zero is the default.
+package enum WireDouble: WireFixed64 {
+  package typealias Value = Double
+  @inlinable package static func bits(_ value: Double) -> UInt64 { value.bitPattern }
+}
+
+/// `string`
+package enum WireString: WireKind {
+  package typealias Value = String
+  @inlinable package static var wireType: UInt32 { 2 }
+  @inlinable package static func isDefault(_ value: String) -> Bool { value.utf8.isEmpty }
+
+  @inlinable
+  package static func size(_ value: String) -> Int {
+    let count = value.utf8.count
+    return WireSize.varint(UInt64(count)) + count
+  }
+
+  @inlinable
+  package static func write(_ value: String, to writer: inout WireWriter) {
+    var text = value
+    text.withUTF8 { bytes in
+      writer.varint(UInt64(bytes.count))
+      writer.raw(UnsafeRawBufferPointer(bytes))
+    }
+  }
+}
+
+/// `bytes`
+package enum WireBytes: WireKind {
+  package typealias Value = [UInt8]
+  @inlinable package static var wireType: UInt32 { 2 }
+  @inlinable package static func isDefault(_ value: [UInt8]) -> Bool { value.isEmpty }
+
+  @inlinable
+  package static func size(_ value: [UInt8]) -> Int { WireSize.varint(UInt64(value.count)) + value.count }
+
+  @inlinable
+  package static func write(_ value: [UInt8], to writer: inout WireWriter) {
+    writer.varint(UInt64(value.count))
+    writer.raw(value)
+  }
+}
+
+/// A message type.
+package enum WireMessage<M: Message>: WireKind {
+  package typealias Value = M
+  @inlinable package static var wireType: UInt32 { 2 }
+  @inlinable package static func isDefault(_ value: M) -> Bool { false }
+
+  @inlinable
+  package static func size(_ value: M) -> Int {
+    let size = value.serializedSize
+    return WireSize.varint(UInt64(size)) + size
+  }
+
+  @inlinable
+  package static func write(_ value: M, to writer: inout WireWriter) {
+    writer.varint(UInt64(value.serializedSize))
+    value.write(to: &writer)
+  }
+}
+
+/// A type of map keys, ordered so that a map is always written the same way.
+package protocol WireKey: Hashable {
+  static func precedes(_ left: Self, _ right: Self) -> Bool
+}
+
+extension WireKey where Self: Comparable {
+  @inlinable package static func precedes(_ left: Self, _ right: Self) -> Bool { left < right }
+}
+
+extension String: WireKey {}
+extension Int32: WireKey {}
+extension Int64: WireKey {}
+extension UInt32: WireKey {}
+extension UInt64: WireKey {}
+extension Bool: WireKey {
+  @inlinable package static func precedes(_ left: Bool, _ right: Bool) -> Bool { !left && right }
+}
