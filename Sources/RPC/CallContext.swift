@@ -1,0 +1,90 @@
+package import EventLoop
+package import Primitives
+
+/// What a handler knows of the call it answers, beside the request.
+package struct CallContext: Sendable {
+  private let info: CallInfo
+  /// Set by the server's `admit` or `authenticate` before the handler runs.
+  package var caller: Caller = .anonymous
+
+  init(_ info: CallInfo) {
+    self.info = info
+  }
+
+  /// A context without a wire behind it, for a test of a handler.
+  package init(
+    method: MethodDescriptor, metadata: Metadata = Metadata(), deadline: Monotonic? = nil, peerAddress: SocketAddress,
+    peerIdentity: String? = nil, caller: Caller = .anonymous
+  ) {
+    info = CallInfo(
+      method: method, headers: RequestHeaders(metadata: metadata), deadline: deadline,
+      peer: Peer(address: peerAddress, identity: peerIdentity))
+    self.caller = caller
+  }
+
+  package var method: MethodDescriptor { info.method }
+  /// All custom metadata; built anew at each access. For one value, `metadataValue` is cheaper.
+  package var metadata: Metadata { info.headers.metadata }
+  package var deadline: Monotonic? { info.deadline }
+  package var peerAddress: SocketAddress { info.peer.address }
+  /// The URI name of the peer's verified certificate, such as `spiffe://afterthoughts/vault`.
+  package var peerIdentity: String? { info.peer.identity }
+  /// The W3C trace context, when the caller sent a well-formed one.
+  package var traceparent: String? {
+    guard let text = info.headers.value("traceparent"), TraceParent.isValid(text) else { return nil }
+    return text
+  }
+
+  /// The first text value of that name, without building the whole of the metadata.
+  package func metadataValue(_ name: StaticString) -> String? { info.headers.value(name) }
+
+  /// Options for a call made on behalf of this one: its deadline less 20 ms for the way back, and its trace.
+  package func callOptions() -> CallOptions {
+    var options = CallOptions()
+    if let deadline { options.deadline = Monotonic(nanoseconds: deadline.nanoseconds - 20_000_000) }
+    if let traceparent { options.metadata.append("traceparent", traceparent) }
+    return options
+  }
+}
+
+/// The part of a call's context that never changes.
+final class CallInfo: Sendable {
+  let method: MethodDescriptor
+  let headers: RequestHeaders
+  let deadline: Monotonic?
+  let peer: Peer
+
+  init(method: MethodDescriptor, headers: RequestHeaders, deadline: Monotonic?, peer: Peer) {
+    self.method = method
+    self.headers = headers
+    self.deadline = deadline
+    self.peer = peer
+  }
+}
+
+/// The other end of a connection; one object for all its calls.
+final class Peer: Sendable {
+  let address: SocketAddress
+  let identity: String?
+
+  init(address: SocketAddress, identity: String?) {
+    self.address = address
+    self.identity = identity
+  }
+}
+
+/// The `traceparent` header of W3C Trace Context: `00-<32 hex>-<16 hex>-<2 hex>`.
+enum TraceParent {
+  static func isValid(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard parts.count == 4, parts[0].elementsEqual("00".utf8) else { return false }
+    for (part, length) in zip(parts.dropFirst(), [32, 16, 2]) {
+      guard part.count == length, part.allSatisfy({ isLowerHex($0) }) else { return false }
+    }
+    return parts[1].contains { $0 != UInt8(ascii: "0") } && parts[2].contains { $0 != UInt8(ascii: "0") }
+  }
+
+  private static func isLowerHex(_ byte: UInt8) -> Bool {
+    UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
+  }
+}

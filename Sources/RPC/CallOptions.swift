@@ -1,0 +1,28 @@
+package import Primitives
+
+/// What a caller asks of one call.
+package struct CallOptions: Sendable {
+  /// Time from the start of the call to its deadline. With `deadline` too, the earlier of both counts.
+  package var timeout: Duration?
+  package var deadline: Monotonic?
+  package var metadata: Metadata
+  /// Waits for a connection until the deadline, instead of failing with UNAVAILABLE while the target is out of reach.
+  package var waitForReady: Bool
+
+  package init(
+    timeout: Duration? = nil, deadline: Monotonic? = nil, metadata: Metadata = Metadata(), waitForReady: Bool = false
+  ) {
+    self.timeout = timeout
+    self.deadline = deadline
+    self.metadata = metadata
+    self.waitForReady = waitForReady
+  }
+
+  /// The deadline that counts for a call that starts now.
+  func effectiveDeadline() -> Monotonic? {
+    guard let timeout else { return deadline }
+    let end = Monotonic.now().advanced(by: timeout)
+    guard let deadline else { return end }
+    return min(end, deadline)
+  }
+}

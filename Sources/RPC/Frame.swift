@@ -1,0 +1,61 @@
+internal import Primitives
+internal import Protobuf
+
+/// gRPC's message frame: a flag byte, a 4-byte big-endian length, the message.
+enum Frame {
+  static let prefixLength = 5
+
+  /// The message behind its frame header, in one allocation.
+  static func encode<M: Message>(_ message: M) -> [UInt8] {
+    var bytes = message.serialized(reserving: prefixLength)
+    let length = UInt32(truncatingIfNeeded: bytes.count - prefixLength)
+    bytes[0] = 0
+    bytes[1] = UInt8(truncatingIfNeeded: length >> 24)
+    bytes[2] = UInt8(truncatingIfNeeded: length >> 16)
+    bytes[3] = UInt8(truncatingIfNeeded: length >> 8)
+    bytes[4] = UInt8(truncatingIfNeeded: length)
+    return bytes
+  }
+
+  /// Decodes what a client sent; INVALID_ARGUMENT when it is no such message.
+  static func request<M: Message>(_ bytes: [UInt8]) throws -> M {
+    do {
+      return try M(serialized: bytes)
+    } catch {
+      throw ServiceError(
+        .invalidArgument, "The request is not a well-formed message.", reason: "MALFORMED_MESSAGE", cause: error)
+    }
+  }
+
+  /// Decodes what a server sent; INTERNAL when it is no such message.
+  static func response<M: Message>(_ bytes: [UInt8]) throws -> M {
+    do {
+      return try M(serialized: bytes)
+    } catch {
+      throw ServiceError(
+        .internal, "The service sent a malformed answer.", reason: "MALFORMED_MESSAGE", cause: error)
+    }
+  }
+}
+
+/// Where the messages of the other side come from.
+protocol FrameSource: AnyObject, Sendable {
+  /// The next message without its frame header; nil after the last. Throws what ended the call early.
+  func next() async throws -> [UInt8]?
+}
+
+extension FrameSource {
+  /// The one message of a call that carries exactly one.
+  func only() async throws -> [UInt8] {
+    guard let first = try await next(), try await next() == nil else {
+      throw ServiceError(.unimplemented, "The call takes exactly one message.", reason: "MESSAGE_COUNT")
+    }
+    return first
+  }
+}
+
+/// Where messages to the other side go.
+protocol FrameSink: AnyObject, Sendable {
+  /// Queues a framed message; suspends while too much is unsent. Throws when the call is over.
+  func send(_ frame: [UInt8]) async throws
+}
