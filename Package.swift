@@ -62,7 +62,10 @@ let package = Package(
     module("HTTPServer", ["Primitives", "EventLoop", "CMicroHTTPD"]),
     module("Mail", ["Primitives", "EventLoop", "CCurl"]),
     module("Markdown", ["Primitives", "CCmark"]),
-    module("ServiceKit", ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing"]),
+    .target(
+      name: "ServiceKit",
+      dependencies: ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing"],
+      path: "Sources/ServiceKit", resources: [.embedInCode("Migrations")], swiftSettings: settings),
 
     .executableTarget(
       name: "protoc-gen-swift-rpc", dependencies: ["CPlugin", "CProtobufC"], path: "Sources/protoc-gen-swift-rpc",
