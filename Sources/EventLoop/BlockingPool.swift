@@ -18,6 +18,9 @@ package final class BlockingPool: Sendable {
     state.end()
   }
 
+  /// Pieces of work that run or wait now.
+  package var acceptedCount: Int { state.acceptedCount }
+
   /// Runs `work` on a thread of the pool. A full queue throws RESOURCE_EXHAUSTED, reason POOL_BUSY, at once.
   package func run<T: Sendable>(_ work: @escaping @Sendable () throws -> T) async throws -> T {
     try await withUnsafeThrowingContinuation { continuation in
@@ -80,6 +83,12 @@ package final class BlockingPool: Sendable {
         pthread_cond_signal(available)
       }
       return true
+    }
+
+    var acceptedCount: Int {
+      pthread_mutex_lock(mutex)
+      defer { pthread_mutex_unlock(mutex) }
+      return accepted
     }
 
     func end() {
