@@ -38,8 +38,9 @@ enum AuthenticatedCipher {
   private nonisolated(unsafe) static let algorithm = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
   /// Appends the sealed bytes to `output`.
-  static func seal(_ plain: [UInt8], key: KeyMaterial, associated: [UInt8], to output: inout [UInt8]) throws(SealingError)
-  {
+  static func seal(
+    _ plain: [UInt8], key: KeyMaterial, associated: [UInt8], to output: inout [UInt8]
+  ) throws(SealingError) {
     guard plain.count <= plainBytesMax else { throw .tooLong }
     guard let context = EVP_CIPHER_CTX_new() else { throw .failed }
     defer { EVP_CIPHER_CTX_free(context) }

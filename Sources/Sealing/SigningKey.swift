@@ -1,6 +1,11 @@
 private import CCrypto
 package import Primitives
 
+/// Answers "no password" for an encrypted PEM; without it the library would ask on the terminal.
+private func noPassword(
+  _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
+) -> Int32 { -1 }
+
 /// An OpenSSL key, freed with its last holder.
 ///
 /// Safety: the key is complete before the handle exists and is only read afterwards; OpenSSL allows any number of
@@ -57,11 +62,8 @@ package struct SigningKey: Sendable, CustomStringConvertible, CustomDebugStringC
 
   /// Reads an unencrypted PKCS #8 PEM.
   package init(pem: Secret<String>) throws(SealingError) {
-    let pointer = KeyHandle.reading(pem.reveal()) { source in
-      // The call-back answers "no password" for an encrypted key, instead of asking on the terminal.
-      PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil)
-    }
-    try self.init(handle: KeyHandle(pointer))
+    try self.init(
+      handle: KeyHandle(KeyHandle.reading(pem.reveal()) { PEM_read_bio_PrivateKey($0, nil, noPassword, nil) }))
   }
 
   /// A new key.
@@ -109,8 +111,7 @@ package struct VerifyingKey: Sendable {
 
   /// Reads a SubjectPublicKeyInfo PEM.
   package init(pem: String) throws(SealingError) {
-    let pointer = KeyHandle.reading(pem) { PEM_read_bio_PUBKEY($0, nil, nil, nil) }
-    try self.init(handle: KeyHandle(pointer))
+    try self.init(handle: KeyHandle(KeyHandle.reading(pem) { PEM_read_bio_PUBKEY($0, nil, noPassword, nil) }))
   }
 
   private init(handle: KeyHandle) throws(SealingError) {
