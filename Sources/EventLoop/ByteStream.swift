@@ -171,7 +171,8 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
 
   private func receive() {
     guard state == .open || state >= .closing, state != .closed else { return }
-    if let tls { receive(tls) } else { receivePlain() }
+    // After our closing alert only the peer's end matters.
+    if let tls, state != .lingering { receive(tls) } else { receivePlain() }
   }
 
   private func receivePlain() {
