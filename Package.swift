@@ -46,7 +46,7 @@ let package = Package(
     system("CArgon2", "libargon2"),
     system("CCurl", "libcurl"),
     system("CMicroHTTPD", "libmicrohttpd"),
-    system("CUtf8proc", "libutf8proc"),
+    system("CUtf8proc"),
     system("CCmark", "libcmark-gfm"),
 
     module("Primitives", []),
@@ -70,15 +70,21 @@ let package = Package(
     .executableTarget(
       name: "protoc-gen-swift-rpc", dependencies: ["CPlugin", "CProtobufC"], path: "Sources/protoc-gen-swift-rpc",
       swiftSettings: settings),
-    .target(name: "CPlugin", dependencies: ["CProtobufC"], path: "Sources/CPlugin", publicHeadersPath: "include"),
+    .target(name: "CPlugin", dependencies: ["CProtobufC"], path: "Sources/CPlugin", exclude: ["plugin.proto"],
+      publicHeadersPath: "include"),
 
     tests("PrimitivesTests", ["Primitives"]),
     tests("EventLoopTests", ["EventLoop", "Primitives"]),
-    tests("ProtobufTests", ["Protobuf", "API", "Primitives"]),
+    .target(
+      name: "CProtobufTests", dependencies: ["CProtobufC"], path: "Tests/CProtobufTests", exclude: ["kinds.proto"],
+      publicHeadersPath: "include"),
+    tests("ProtobufTests", ["Protobuf", "API", "Primitives", "CProtobufTests", "CProtobufC"]),
     tests("RPCTests", ["RPC", "HTTP2", "API", "Protobuf", "EventLoop", "Primitives"]),
     tests("PostgresTests", ["Postgres", "EventLoop", "Primitives"]),
     tests("SealingTests", ["Sealing", "EventLoop", "Primitives"]),
-    tests("MailTests", ["Mail", "EventLoop", "Primitives"]),
+    .testTarget(
+      name: "MailTests", dependencies: ["Mail", "EventLoop", "Primitives"], path: "Tests/MailTests",
+      exclude: ["smtp_server.py"], swiftSettings: settings),
     tests("MarkdownTests", ["Markdown"]),
     tests("HTTPServerTests", ["HTTPServer", "EventLoop", "Primitives"]),
   ]

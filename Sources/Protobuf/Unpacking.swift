@@ -10,24 +10,78 @@ package enum Unpacking {
 
   /// Checks and unpacks one message. The result is valid until `end` or the next `begin` on this thread.
   package static func begin(
-    _ bytes: UnsafeRawBufferPointer, as type: UnsafePointer<ProtobufCMessageDescriptor>
+    _ bytes: UnsafeRawBufferPointer, as type: WireType
   ) throws(DecodingError) -> UnsafeRawPointer {
     try WireValidator.check(bytes, as: type)
     let arena = Arena.ofThread()
     arena.pointee.reset(budget: 8 * bytes.count + budgetBase)
     let data = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
     var allocator = Arena.allocator(over: arena)
-    if let message = protobuf_c_message_unpack(type, &allocator, bytes.count, data) {
+    if let message = protobuf_c_message_unpack(type.descriptor, &allocator, bytes.count, data) {
       return UnsafeRawPointer(message)
     }
     let rule: DecodingError.Rule = arena.pointee.isExhausted ? .budgetExceeded : .refused
     arena.pointee.reset(budget: 0)
-    throw DecodingError(rule, message: String(cString: type.pointee.name))
+    throw DecodingError(rule, message: String(cString: type.descriptor.pointee.name))
   }
 
   /// Gives back what the last message took beyond the thread's own block.
   package static func end() {
     Arena.ofThread().pointee.reset(budget: 0)
+  }
+
+  // MARK: copying
+
+  @inlinable
+  package static func string(_ characters: UnsafePointer<CChar>?) -> String {
+    guard let characters, characters.pointee != 0 else { return "" }
+    return String(cString: characters)
+  }
+
+  @inlinable
+  package static func bytes(_ data: ProtobufCBinaryData) -> [UInt8] {
+    data.len == 0 ? [] : [UInt8](UnsafeBufferPointer(start: data.data, count: data.len))
+  }
+
+  @inlinable
+  package static func values<Value>(_ values: UnsafePointer<Value>?, _ count: Int) -> [Value] {
+    count == 0 ? [] : [Value](UnsafeBufferPointer(start: values, count: count))
+  }
+
+  @inlinable
+  package static func values<C, Value>(
+    _ values: UnsafePointer<C>?, _ count: Int, _ convert: (C) -> Value
+  ) -> [Value] {
+    count == 0 ? [] : UnsafeBufferPointer(start: values, count: count).map(convert)
+  }
+
+  @inlinable
+  package static func strings(_ texts: UnsafePointer<UnsafeMutablePointer<CChar>?>?, _ count: Int) -> [String] {
+    values(texts, count) { string($0) }
+  }
+
+  @inlinable
+  package static func byteArrays(_ data: UnsafePointer<ProtobufCBinaryData>?, _ count: Int) -> [[UInt8]] {
+    values(data, count) { bytes($0) }
+  }
+
+  @inlinable
+  package static func messages<C, Value>(
+    _ messages: UnsafePointer<UnsafeMutablePointer<C>?>?, _ count: Int, _ convert: (UnsafePointer<C>) -> Value
+  ) -> [Value] {
+    guard count > 0 else { return [] }
+    return UnsafeBufferPointer(start: messages, count: count).compactMap { message in
+      message.map { convert(UnsafePointer($0)) }
+    }
+  }
+
+  /// Of two entries with one key the last counts.
+  @inlinable
+  package static func map<C, Key: Hashable, Value>(
+    _ entries: UnsafePointer<UnsafeMutablePointer<C>?>?, _ count: Int, _ convert: (UnsafePointer<C>) -> (Key, Value)
+  ) -> [Key: Value] {
+    guard count > 0 else { return [:] }
+    return Dictionary(messages(entries, count, convert)) { _, last in last }
   }
 
   /// Fields of a newer version of the type, in wire form.

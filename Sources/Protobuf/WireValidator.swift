@@ -1,4 +1,4 @@
-package import CProtobufC
+internal import CProtobufC
 
 /// Checks a whole message against its type before libprotobuf-c sees it, without allocating.
 ///
@@ -9,11 +9,11 @@ package enum WireValidator {
   package static let fieldsMax = 128
 
   package static func check(
-    _ bytes: UnsafeRawBufferPointer, as type: UnsafePointer<ProtobufCMessageDescriptor>
+    _ bytes: UnsafeRawBufferPointer, as type: WireType
   ) throws(DecodingError) {
     guard let start = bytes.baseAddress, bytes.count > 0 else { return }
     let first = start.assumingMemoryBound(to: UInt8.self)
-    try check(first, first + bytes.count, type)
+    try check(first, first + bytes.count, type.descriptor)
   }
 
   private static func check(
