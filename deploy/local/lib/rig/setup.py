@@ -9,12 +9,12 @@ from .console import Fault, Steps, checked, watched
 from .layout import DATABASE_SERVICES, LOCAL, ROOT, Layout, build_configuration, executables, scratch_path
 
 
-def build(steps: Steps) -> None:
+def build(steps: Steps, tests: bool) -> None:
     if os.environ.get("AFTERTHOUGHTS_BIN"):
         steps.detail(f"taking the executables in {executables()}")
         return
     command = ["swift", "build", "--package-path", ROOT, "--scratch-path", scratch_path(),
-               "-c", build_configuration()]
+               "-c", build_configuration(), *(["--build-tests"] if tests else [])]
     watched(command, LOCAL / "log" / "build.log", "mend what the compiler names, then run this command again")
 
 
@@ -39,6 +39,7 @@ def main(arguments: list | None = None) -> int:
     parser.add_argument("--stop", action="store_true", help="stop the PostgreSQL cluster that setup leaves running")
     parser.add_argument("--without-services", action="store_true",
                         help="neither build nor migrate: packages, Python, PostgreSQL, roles, certificates only")
+    parser.add_argument("--with-tests", action="store_true", help="build the Swift tests too")
     given = parser.parse_args(arguments)
     if given.stop:
         cluster = Cluster()
@@ -55,7 +56,7 @@ def main(arguments: list | None = None) -> int:
     python_environment.ensure(steps)
     steps.begin("Swift build", "about 10 minutes the first time")
     if not given.without_services:
-        build(steps)
+        build(steps, given.with_tests)
     steps.begin("PostgreSQL cluster")
     cluster = Cluster()
     cluster.ensure(steps)
