@@ -1,5 +1,5 @@
 package import EventLoop
-package import Primitives
+internal import Primitives
 package import Protobuf
 
 /// How a channel connects and what it accepts.

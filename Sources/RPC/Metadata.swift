@@ -1,15 +1,15 @@
-package import Primitives
+internal import Primitives
 
 /// The metadata of a call: ordered pairs, lower-case names, duplicates kept. Names that end in `-bin` carry bytes.
 package struct Metadata: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-  package enum Value: Sendable, Equatable {
+  package enum Content: Sendable, Equatable {
     case text(String)
     case binary([UInt8])
   }
 
   package struct Pair: Sendable, Equatable {
     package let name: String
-    package let value: Value
+    package let value: Content
   }
 
   package private(set) var pairs: [Pair] = []

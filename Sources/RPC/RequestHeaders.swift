@@ -1,3 +1,4 @@
+internal import HTTP2
 internal import Primitives
 
 /// The custom metadata of a request as received: one byte array, read only when somebody asks.
@@ -21,9 +22,12 @@ struct RequestHeaders: Sendable {
     if bytes.isEmpty { bytes.reserveCapacity(256) }
     bytes.append(UInt8(truncatingIfNeeded: name.count >> 8))
     bytes.append(UInt8(truncatingIfNeeded: name.count))
-    for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: value.count >> shift)) }
-    for index in name.indices { bytes.append(name[index]) }
-    for index in value.indices { bytes.append(value[index]) }
+    bytes.append(UInt8(truncatingIfNeeded: value.count >> 24))
+    bytes.append(UInt8(truncatingIfNeeded: value.count >> 16))
+    bytes.append(UInt8(truncatingIfNeeded: value.count >> 8))
+    bytes.append(UInt8(truncatingIfNeeded: value.count))
+    bytes.append(name)
+    bytes.append(value)
   }
 
   /// The first value of that name as text.

@@ -1,0 +1,251 @@
+internal import CNghttp2
+package import EventLoop
+internal import Primitives
+
+/// One HTTP/2 connection over a byte stream, at either side. Keeps itself alive until the connection is over.
+///
+/// Safety (`@unchecked Sendable`): confined to its loop; the byte stream and the loop call it there, and callers are on
+/// it, which `EventLoop` guarantees.
+package final class HTTP2Session: @unchecked Sendable {
+  package enum Role: Sendable { case server, client }
+
+  private enum Drain { case none, noticed, announced }
+
+  package let role: Role
+  package let loop: EventLoop
+  package let limits: HTTP2Limits
+  package let transport: ByteStream
+  let raw: OpaquePointer
+  var delegate: (any HTTP2SessionDelegate)?
+  var guardState: FloodGuard
+  package private(set) var streamCount = 0
+  private unowned(unsafe) var firstStream: HTTP2Stream?
+  private var isFlushScheduled = false
+  private var drain = Drain.none
+  /// The connection is over.
+  package private(set) var isClosed = false
+  private(set) var isTerminating = false
+  private var isSettled = false
+  private var handshakeTimer: LoopTimer?
+
+  /// Takes over `transport`; on its loop, before it has delivered anything.
+  package init(role: Role, transport: ByteStream, limits: HTTP2Limits, delegate: any HTTP2SessionDelegate) {
+    self.role = role
+    self.transport = transport
+    self.limits = limits
+    self.delegate = delegate
+    loop = transport.loop
+    guardState = FloodGuard(limits: limits)
+    raw = Nghttp2.makeSession(role, limits)
+    // Safety: the session outlives its nghttp2 object, which `deinit` frees.
+    nghttp2_session_set_user_data(raw, Unmanaged.passUnretained(self).toOpaque())
+    transport.delegate = self
+    submitSettings()
+    handshakeTimer = loop.schedule(after: limits.handshakeTimeout) { [weak self] in self?.transport.abort() }
+  }
+
+  deinit {
+    nghttp2_session_del(raw)
+  }
+
+  private func submitSettings() {
+    var entries = [
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(limits.streamsMax)),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: UInt32(limits.streamWindowBytes)),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(limits.headerListBytesMax)),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_FRAME_SIZE.rawValue), value: UInt32(limits.frameBytesMax)),
+    ]
+    if role == .client {
+      entries[0].value = 0
+      entries.append(
+        nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0))
+    }
+    let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+    nghttp2_submit_settings(raw, none, entries, entries.count)
+    nghttp2_session_set_local_window_size(raw, none, 0, Int32(limits.connectionWindowBytes))
+    scheduleFlush()
+  }
+
+  // MARK: Requests
+
+  /// Opens a stream at a client. With `isEnd` the request has no body, else `write` and `finish` follow. nil when the
+  /// connection takes no more streams. Above the peer's stream limit the request waits its turn.
+  package func request(_ headers: HeaderList, isEnd: Bool, handler: any HTTP2StreamHandler) -> HTTP2Stream? {
+    guard !isClosed, !isTerminating, drain == .none else { return nil }
+    let stream = HTTP2Stream(session: self, id: 0)
+    let retained = Unmanaged.passRetained(stream)
+    let id = headers.withFields { fields, count in
+      if isEnd { return nghttp2_submit_request(raw, nil, fields, count, nil, retained.toOpaque()) }
+      var provider = stream.dataProvider
+      return nghttp2_submit_request(raw, nil, fields, count, &provider, retained.toOpaque())
+    }
+    guard id > 0 else {
+      retained.release()
+      return nil
+    }
+    stream.id = id
+    stream.handler = handler
+    link(stream)
+    scheduleFlush()
+    return stream
+  }
+
+  // MARK: The end
+
+  /// Lets the streams that are open finish and takes no others: GOAWAY with the highest id, a PING, at its answer
+  /// GOAWAY with the real last id (a client sends the last one at once).
+  package func startDraining() {
+    guard drain == .none, !isClosed else { return }
+    let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+    if role == .server {
+      drain = .noticed
+      nghttp2_submit_shutdown_notice(raw)
+      nghttp2_submit_ping(raw, none, Nghttp2.drainPing)
+    } else {
+      drain = .announced
+      nghttp2_submit_goaway(raw, none, 0, 0, nil, 0)
+    }
+    scheduleFlush()
+  }
+
+  func pingAnswered(_ payload: UnsafePointer<UInt8>) {
+    guard drain == .noticed, (0..<8).allSatisfy({ payload[$0] == Nghttp2.drainPing[$0] }) else { return }
+    drain = .announced
+    let last = nghttp2_session_get_last_proc_stream_id(raw)
+    nghttp2_submit_goaway(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, 0, nil, 0)
+    scheduleFlush()
+  }
+
+  /// Ends the connection with GOAWAY and a reason; open streams are told when it is gone.
+  package func terminate(_ code: HTTP2ErrorCode, _ reason: StaticString = "") {
+    guard !isClosed, !isTerminating else { return }
+    isTerminating = true
+    let last = nghttp2_session_get_last_proc_stream_id(raw)
+    nghttp2_submit_goaway(
+      raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, code.rawValue, reason.utf8Start, reason.utf8CodeUnitCount)
+    scheduleFlush()
+  }
+
+  /// Ends the connection now.
+  package func abort() { transport.abort() }
+
+  // MARK: Streams
+
+  func link(_ stream: HTTP2Stream) {
+    stream.next = firstStream
+    firstStream?.previous = stream
+    firstStream = stream
+    streamCount += 1
+  }
+
+  /// Forgets a stream that nghttp2 has closed; the caller gives up the reference that nghttp2 held.
+  func close(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+    if let previous = stream.previous { previous.next = stream.next } else { firstStream = stream.next }
+    stream.next?.previous = stream.previous
+    stream.previous = nil
+    stream.next = nil
+    streamCount -= 1
+    stream.isClosed = true
+    if stream.unconsumedBytes > 0, !isClosed {
+      nghttp2_session_consume_connection(raw, stream.unconsumedBytes)
+      scheduleFlush()
+    }
+    let handler = stream.handler
+    stream.handler = nil
+    handler?.closed(code)
+    delegate?.streamClosed()
+    if drain != .none { scheduleFlush() }
+  }
+
+  /// A request that was never sent, because the peer takes none any more.
+  func requestNotSent(_ id: Int32) {
+    var stream = firstStream
+    while let candidate = stream {
+      if candidate.id == id {
+        close(candidate, .refusedStream)
+        return Unmanaged.passUnretained(candidate).release()
+      }
+      stream = candidate.next
+    }
+  }
+
+  // MARK: Bytes
+
+  func scheduleFlush() {
+    guard !isFlushScheduled else { return }
+    isFlushScheduled = true
+    loop.afterTurn(notify: self)
+  }
+
+  private func flush() {
+    while transport.unsentBytes < limits.unsentBytesMax {
+      var bytes: UnsafePointer<UInt8>?
+      let count = nghttp2_session_mem_send(raw, &bytes)
+      guard count >= 0 else { return transport.abort() }
+      guard count > 0 else { break }
+      transport.write(UnsafeRawBufferPointer(start: bytes, count: count))
+      if isClosed { return }
+    }
+    if nghttp2_session_want_write(raw) == 0 {
+      if nghttp2_session_want_read(raw) == 0 || isTerminating || (drain == .announced && streamCount == 0) {
+        transport.close()
+      }
+    } else if isTerminating {
+      transport.close()
+    }
+  }
+
+  /// Counts a frame that costs more than it should; false after the peer has been sent away.
+  func permits(_ event: FloodGuard.Event) -> Bool {
+    if isTerminating { return false }
+    if guardState.allows(event, at: .now()) { return true }
+    Log.warning("http2_flood", ["frame": .text("\(event)"), "peer": .text(transport.peerAddress.description)])
+    terminate(.enhanceYourCalm, event == .ping ? "too_many_pings" : "flood")
+    return false
+  }
+
+  func peerSettled() {
+    guard !isSettled else { return }
+    isSettled = true
+    handshakeTimer?.cancel()
+    handshakeTimer = nil
+    delegate?.settled()
+  }
+}
+
+extension HTTP2Session: TurnEndHandler {
+  package func turnEnds() {
+    isFlushScheduled = false
+    if !isClosed { flush() }
+  }
+}
+
+extension HTTP2Session: ByteStreamDelegate {
+  package func established(_ stream: ByteStream) {}
+
+  package func received(_ bytes: UnsafeRawBufferPointer, _ stream: ByteStream) {
+    guard !isClosed, !isTerminating else { return }
+    let count = nghttp2_session_mem_recv(raw, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
+    if count < 0, !isClosed { isTerminating = true }
+    scheduleFlush()
+  }
+
+  package func drained(_ stream: ByteStream) { scheduleFlush() }
+
+  package func closed(_ error: (any Error)?, _ stream: ByteStream) {
+    guard !isClosed else { return }
+    isClosed = true
+    handshakeTimer?.cancel()
+    while let stream = firstStream {
+      close(stream, .connectionLost)
+      Unmanaged.passUnretained(stream).release()
+    }
+    let delegate = delegate
+    self.delegate = nil
+    delegate?.closed(error)
+  }
+}

@@ -1,0 +1,69 @@
+/// The messages of a call that have arrived and wait for their reader, how they end, and the reader that waits.
+struct InboundMessages {
+  /// What the reader gets next.
+  enum Step {
+    case message([UInt8])
+    case end
+    case failure(any Error)
+    case wait
+  }
+
+  private var messages: [[UInt8]] = []
+  private var head = 0
+  private var failure: (any Error)?
+  private var isEnded = false
+  private var waiter: UnsafeContinuation<Void, Never>?
+  /// Bytes of the waiting messages.
+  private(set) var byteCount = 0
+
+  var count: Int { messages.count - head }
+
+  mutating func append(_ message: [UInt8]) {
+    messages.append(message)
+    byteCount += message.count
+    wake()
+  }
+
+  /// No more messages come.
+  mutating func end() {
+    isEnded = true
+    wake()
+  }
+
+  /// The reader gets `error` at once; what waits is dropped.
+  mutating func fail(_ error: any Error) {
+    if failure == nil { failure = error }
+    messages = []
+    head = 0
+    byteCount = 0
+    wake()
+  }
+
+  mutating func next() -> Step {
+    if let failure { return .failure(failure) }
+    if head < messages.count {
+      let message = messages[head]
+      messages[head] = []
+      head += 1
+      byteCount -= message.count
+      if head == messages.count {
+        messages.removeAll(keepingCapacity: true)
+        head = 0
+      }
+      return .message(message)
+    }
+    return isEnded ? .end : .wait
+  }
+
+  /// Suspends a reader until something changes. One reader: a second wakes the first.
+  mutating func wait(_ continuation: UnsafeContinuation<Void, Never>) {
+    wake()
+    waiter = continuation
+  }
+
+  mutating func wake() {
+    guard let waiter else { return }
+    self.waiter = nil
+    waiter.resume()
+  }
+}

@@ -1,0 +1,60 @@
+internal import HTTP2
+internal import Primitives
+
+/// Cuts a body into gRPC messages, whatever pieces it comes in. Pure.
+struct MessageAssembler {
+  private let bytesMax: Int
+  private var header: UInt64 = 0
+  private var headerCount = 0
+  private var body: [UInt8] = []
+  private var missing = 0
+
+  init(bytesMax: Int) {
+    self.bytesMax = bytesMax
+  }
+
+  /// Whether the body may end here: not within a message.
+  var isBetweenMessages: Bool { headerCount == 0 }
+
+  /// Reads on from `position` to the end of the next message, which it returns without its header; nil when the bytes
+  /// ran out before. A message above the limit is refused before it is allocated.
+  mutating func next(_ bytes: Span<UInt8>, _ position: inout Int) throws(ServiceError) -> [UInt8]? {
+    while headerCount < Frame.prefixLength {
+      guard position < bytes.count else { return nil }
+      header = header << 8 | UInt64(bytes[position])
+      headerCount += 1
+      position += 1
+      if headerCount == Frame.prefixLength { try begin() }
+    }
+    let count = min(missing, bytes.count - position)
+    if count > 0 {
+      body.append(bytes, from: position, count: count)
+      position += count
+      missing -= count
+    }
+    guard missing == 0 else { return nil }
+    headerCount = 0
+    header = 0
+    let message = body
+    body = []
+    return message
+  }
+
+  private mutating func begin() throws(ServiceError) {
+    let length = Int(header & 0xFFFF_FFFF)
+    switch header >> 32 {
+    case 0: break
+    case 1:
+      throw ServiceError(
+        .internal, "A message is marked as compressed, but the call names no encoding.", reason: "COMPRESSED_MESSAGE")
+    default: throw ServiceError(.internal, "A message begins with an unknown flag.", reason: "MESSAGE_FLAG")
+    }
+    guard length <= bytesMax else {
+      throw ServiceError(
+        .resourceExhausted, "A message of \(length) bytes is above the limit of \(bytesMax) bytes.",
+        reason: "MESSAGE_TOO_LARGE")
+    }
+    missing = length
+    body.reserveCapacity(length)
+  }
+}

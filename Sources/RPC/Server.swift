@@ -1,0 +1,117 @@
+package import EventLoop
+internal import Primitives
+internal import Synchronization
+
+/// A gRPC server: the same services on every loop of a group.
+package final class Server: Sendable {
+  private enum State: Sendable {
+    case built
+    case serving(Listener)
+    case ended
+  }
+
+  private let configuration: ServerConfiguration
+  private let group: EventLoopGroup
+  private let loops: [ServerLoop]
+  private let state = Mutex(State.built)
+
+  /// Two services with the same method are a bug and stop the process.
+  package init(configuration: ServerConfiguration, services: [any Service], group: EventLoopGroup) {
+    self.configuration = configuration
+    self.group = group
+    let table = MethodTable(services)
+    loops = group.loops.map { ServerLoop(loop: $0, configuration: configuration, table: table) }
+  }
+
+  /// Listens; throws UNAVAILABLE when the address cannot be had. A server starts once.
+  package func start() throws {
+    try state.withLock { state in
+      guard case .built = state else { return }
+      let loops = loops
+      state = .serving(
+        try Listener.listen(on: configuration.address, group: group, tls: configuration.tls) { transport in
+          loops.first { $0.loop === transport.loop }?.accept(transport)
+        })
+    }
+  }
+
+  /// The port it listens on; 0 before `start`.
+  package var port: Int {
+    state.withLock { state in
+      if case .serving(let listener) = state { listener.port } else { 0 }
+    }
+  }
+
+  /// Takes no more connections, lets calls under way finish for `grace`, then cuts off what is left. Returns when every
+  /// connection is over.
+  package func shutdown(grace: Duration) async {
+    let listener = state.withLock { state -> Listener? in
+      defer { state = .ended }
+      if case .serving(let listener) = state { return listener }
+      return nil
+    }
+    guard let listener else { return }
+    await listener.close()
+    await withTaskGroup { group in
+      for loop in loops {
+        group.addTask {
+          await withCheckedContinuation { continuation in
+            loop.loop.execute { loop.drain(grace: grace) { continuation.resume() } }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// One loop's part of a server: its connections.
+///
+/// Safety (`@unchecked Sendable`): the variables are touched on the loop only; `accept` and `drain` are called there by
+/// the listener and by `Server.shutdown`.
+final class ServerLoop: @unchecked Sendable {
+  let loop: EventLoop
+  let configuration: ServerConfiguration
+  let table: MethodTable
+  private var connections: [ObjectIdentifier: ServerConnection] = [:]
+  private var countByHost: [String: Int] = [:]
+  private var onEmpty: (() -> Void)?
+  private var isDraining = false
+
+  init(loop: EventLoop, configuration: ServerConfiguration, table: MethodTable) {
+    self.loop = loop
+    self.configuration = configuration
+    self.table = table
+  }
+
+  func accept(_ transport: ByteStream) {
+    let host = transport.peerAddress.host
+    let count = countByHost[host] ?? 0
+    guard !isDraining, connections.count < configuration.limits.connectionsMax,
+      count < configuration.limits.connectionsPerAddressMax
+    else { return transport.abort() }
+    countByHost[host] = count + 1
+    let connection = ServerConnection(self, host: host)
+    connections[ObjectIdentifier(connection)] = connection
+    connection.start(transport)
+  }
+
+  func closed(_ connection: ServerConnection) {
+    guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+    if let count = countByHost[connection.host] { countByHost[connection.host] = count > 1 ? count - 1 : nil }
+    if connections.isEmpty { onEmpty?() }
+  }
+
+  func drain(grace: Duration, _ completion: @escaping () -> Void) {
+    isDraining = true
+    let timer = loop.schedule(after: grace) { [self] in
+      for connection in connections.values { connection.abort() }
+    }
+    onEmpty = { [self] in
+      onEmpty = nil
+      timer.cancel()
+      completion()
+    }
+    for connection in connections.values { connection.drain() }
+    if connections.isEmpty { onEmpty?() }
+  }
+}

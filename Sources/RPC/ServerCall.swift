@@ -1,0 +1,327 @@
+internal import EventLoop
+internal import HTTP2
+internal import Primitives
+
+/// One call at a server: the request comes in through the stream's callbacks, the handler runs as one task on the same
+/// loop, and the answer goes out through the stream.
+///
+/// Safety (`@unchecked Sendable`): every variable is touched on the connection's loop only. The session calls there, the
+/// task prefers the loop as its executor, and `next` and `send` go there first.
+final class ServerCall: @unchecked Sendable {
+  private enum Phase: Comparable {
+    /// Its head or its one message is still on the way.
+    case arriving
+    case running
+    /// The status is on its way; nothing more is taken or sent.
+    case answered
+    case closed
+  }
+
+  private let connection: ServerConnection
+  private let stream: HTTP2Stream
+  private var phase = Phase.arriving
+  private var head = RequestHead()
+  private var assembler: MessageAssembler
+  private var inbound = InboundMessages()
+  private var request: [UInt8]?
+  private var info: CallInfo?
+  private var task: Task<Void, Never>?
+  private var deadlineTimer: LoopTimer?
+  private var isExpired = false
+  private var isHeaderSent = false
+  private var writer: UnsafeContinuation<Void, Never>?
+  private var started: Monotonic?
+  private var bytesIn = 0
+  private var bytesOut = 0
+  /// Received bytes that count against the window until the handler has taken enough.
+  private var owedBytes = 0
+
+  private var loop: EventLoop { connection.loop }
+
+  init(_ connection: ServerConnection, _ stream: HTTP2Stream) {
+    self.connection = connection
+    self.stream = stream
+    assembler = MessageAssembler(bytesMax: connection.server.configuration.limits.messageBytesMax)
+  }
+
+  // MARK: The handler
+
+  private func start(_ entry: MethodTable.Entry, _ info: CallInfo) {
+    phase = .running
+    connection.handlerStarted()
+    task = Task(executorPreference: loop) { await self.run(entry.handler, info) }
+  }
+
+  private func run(_ handler: MethodHandler, _ info: CallInfo) async {
+    let configuration = connection.server.configuration
+    var context = CallContext(info)
+    do {
+      let isDecided = try configuration.admit?(&context) ?? false
+      if !isDecided, let authenticate = configuration.authenticate { try await authenticate(&context) }
+      switch handler.body {
+      case .unary(let body):
+        let request = self.request ?? []
+        self.request = nil
+        let response = try await body(request, context)
+        respond(response, context)
+      case .streaming(let body):
+        try await body(self, self, context)
+        succeed(context)
+      }
+    } catch {
+      fail(serviceError(error), context)
+    }
+    connection.handlerEnded()
+  }
+
+  private func serviceError(_ error: any Error) -> ServiceError {
+    switch error {
+    case let error as ServiceError: return error
+    case is CancellationError:
+      return isExpired ? Self.expired : ServiceError(.cancelled, "The call was cancelled.")
+    default: return ServiceError.internal(cause: error)
+    }
+  }
+
+  static let expired = ServiceError(.deadlineExceeded, "The time given for the call has passed.")
+
+  // MARK: The answer
+
+  private func respond(_ frame: [UInt8], _ context: CallContext) {
+    guard phase == .running else { return end(nil, context) }
+    phase = .answered
+    bytesOut += frame.count
+    if !isHeaderSent { stream.respond(StatusTrailers.headers) }
+    stream.write(frame)
+    stream.finish(StatusTrailers.ok)
+    end(nil, context)
+  }
+
+  private func succeed(_ context: CallContext) {
+    guard phase == .running else { return end(nil, context) }
+    phase = .answered
+    if !isHeaderSent { stream.respond(StatusTrailers.headers) }
+    stream.finish(StatusTrailers.ok)
+    end(nil, context)
+  }
+
+  private func fail(_ error: ServiceError, _ context: CallContext) {
+    if error.code == .internal || error.code == .unknown, phase == .running {
+      Log.error(
+        "call_failed",
+        ["method": .text(context.method.path), "error": .text(error.description)])
+    }
+    if phase == .running { refuse(error) }
+    end(error, context)
+  }
+
+  /// Ends the stream with an error, whatever is still on the way.
+  private func refuse(_ error: ServiceError, _ headers: HeaderList? = nil) {
+    guard phase < .answered else { return }
+    phase = .answered
+    deadlineTimer?.cancel()
+    inbound.fail(CancellationError())
+    if isHeaderSent {
+      stream.finish(StatusTrailers.trailers(error))
+    } else {
+      stream.respond(headers ?? StatusTrailers.only(error), isEnd: true)
+    }
+    giveBack(owedBytes)
+  }
+
+  /// The handler is done.
+  private func end(_ error: ServiceError?, _ context: CallContext) {
+    deadlineTimer?.cancel()
+    deadlineTimer = nil
+    task = nil
+    inbound.fail(CancellationError())
+    giveBack(owedBytes)
+    guard let onCallEnd = connection.server.configuration.onCallEnd, let started else { return }
+    var error = error
+    if isExpired { error = Self.expired } else if phase == .closed, error == nil {
+      error = ServiceError(.cancelled, "The call was cancelled.")
+    }
+    onCallEnd(context, error, started.duration(to: .now()), bytesIn, bytesOut)
+  }
+
+  private func expire() {
+    guard phase < .answered else { return }
+    isExpired = true
+    refuse(Self.expired)
+    cancelHandler()
+  }
+
+  private func cancelHandler() {
+    task?.cancel()
+    inbound.fail(CancellationError())
+    wakeWriter()
+  }
+
+  private func wakeWriter() {
+    guard let writer else { return }
+    self.writer = nil
+    writer.resume()
+  }
+
+  private func giveBack(_ count: Int) {
+    owedBytes -= count
+    stream.consume(count)
+  }
+}
+
+// MARK: - The stream's callbacks
+
+extension ServerCall: HTTP2StreamHandler {
+  func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+    if phase == .arriving, info == nil { head.add(name, value, connection.server.table) }
+  }
+
+  func headersEnded(isEnd: Bool) {
+    guard phase == .arriving, info == nil else {
+      if isEnd { ended() }
+      return
+    }
+    guard isAcceptable(), let entry = head.entry else { return }
+    var deadline: Monotonic?
+    if connection.server.configuration.onCallEnd != nil { started = .now() }
+    if case .after(let timeout) = head.timeout {
+      let start = started ?? .now()
+      deadline = start.advanced(by: timeout)
+      guard timeout > .zero else { return refuse(Self.expired) }
+      deadlineTimer = loop.schedule(after: timeout) { [weak self] in self?.expire() }
+    }
+    let info = CallInfo(
+      method: entry.handler.method, headers: head.headers, deadline: deadline, peer: connection.peer)
+    self.info = info
+    if case .streaming = entry.handler.body { start(entry, info) }
+    if isEnd { ended() }
+  }
+
+  private func isAcceptable() -> Bool {
+    if stream.isHeaderListTooLarge {
+      refuse(
+        ServiceError(.resourceExhausted, "The call's metadata is above the limit.", reason: "METADATA_TOO_LARGE"))
+    } else if !head.isPost {
+      let error = ServiceError(.unimplemented, "Only POST is served here.", reason: "METHOD_NOT_ALLOWED")
+      refuse(error, StatusTrailers.http(405, error))
+    } else if !head.isGRPC {
+      let error = ServiceError(.unknown, "Only application/grpc is served here.", reason: "UNSUPPORTED_MEDIA_TYPE")
+      refuse(error, StatusTrailers.http(415, error))
+    } else if head.entry == nil {
+      refuse(ServiceError(.unimplemented, "There is no such method.", reason: "NO_SUCH_METHOD"))
+    } else if !head.isEncodingKnown {
+      let error = ServiceError(.unimplemented, "The encoding is not supported.", reason: "UNKNOWN_ENCODING")
+      refuse(error, StatusTrailers.only(error, acceptsEncodings: true))
+    } else if case .invalid = head.timeout {
+      refuse(ServiceError(.invalidArgument, "The call's timeout is malformed.", reason: "MALFORMED_TIMEOUT"))
+    } else {
+      return true
+    }
+    return false
+  }
+
+  func data(_ bytes: Span<UInt8>) {
+    guard phase < .answered, let entry = head.entry else { return stream.consume(bytes.count) }
+    bytesIn += bytes.count
+    var position = 0
+    do throws(ServiceError) {
+      while let message = try assembler.next(bytes, &position) {
+        if case .streaming = entry.handler.body {
+          inbound.append(message)
+        } else if request == nil {
+          request = message
+        } else {
+          throw ServiceError(.unimplemented, "The call takes exactly one message.", reason: "MESSAGE_COUNT")
+        }
+      }
+      owedBytes += bytes.count
+      // A handler that lags behind keeps the window shut; the message under way must not.
+      if inbound.byteCount <= connection.server.configuration.limits.http2.streamWindowBytes / 2 {
+        giveBack(owedBytes)
+      }
+    } catch {
+      refuse(error)
+      stream.consume(bytes.count)
+      cancelHandler()
+    }
+  }
+
+  func ended() {
+    guard phase < .answered, let info, let entry = head.entry else { return }
+    guard assembler.isBetweenMessages else {
+      refuse(ServiceError(.internal, "The request ends within a message.", reason: "CUT_MESSAGE"))
+      return cancelHandler()
+    }
+    if case .streaming = entry.handler.body { return inbound.end() }
+    guard request != nil else {
+      return refuse(ServiceError(.unimplemented, "The call takes exactly one message.", reason: "MESSAGE_COUNT"))
+    }
+    start(entry, info)
+  }
+
+  func drained() { wakeWriter() }
+
+  func closed(_ code: HTTP2ErrorCode) {
+    let wasOpen = phase < .answered
+    phase = .closed
+    deadlineTimer?.cancel()
+    if wasOpen || task != nil { cancelHandler() }
+  }
+}
+
+// MARK: - The handler's side
+
+extension ServerCall: FrameSource {
+  func next() async throws -> [UInt8]? {
+    guard loop.isCurrent else { return try await withTaskExecutorPreference(loop) { try await self.nextHere() } }
+    return try await nextHere()
+  }
+
+  private func nextHere() async throws -> [UInt8]? {
+    while true {
+      switch inbound.next() {
+      case .message(let message):
+        if owedBytes > 0, inbound.byteCount <= connection.server.configuration.limits.http2.streamWindowBytes / 2 {
+          giveBack(owedBytes)
+        }
+        return message
+      case .end: return nil
+      case .failure(let error): throw error
+      case .wait:
+        try Task.checkCancellation()
+        await withTaskCancellationHandler {
+          await withUnsafeContinuation { inbound.wait($0) }
+        } onCancel: {
+          loop.execute { self.inbound.wake() }
+        }
+      }
+    }
+  }
+}
+
+extension ServerCall: FrameSink {
+  func send(_ frame: [UInt8]) async throws {
+    guard loop.isCurrent else { return try await withTaskExecutorPreference(loop) { try await self.sendHere(frame) } }
+    try await sendHere(frame)
+  }
+
+  private func sendHere(_ frame: [UInt8]) async throws {
+    guard phase == .running, !Task.isCancelled else { throw CancellationError() }
+    if !isHeaderSent {
+      isHeaderSent = true
+      stream.respond(StatusTrailers.headers)
+    }
+    bytesOut += frame.count
+    stream.write(frame)
+    while stream.isFull, phase == .running {
+      wakeWriter()
+      await withTaskCancellationHandler {
+        await withUnsafeContinuation { writer = $0 }
+      } onCancel: {
+        loop.execute { self.wakeWriter() }
+      }
+      try Task.checkCancellation()
+    }
+    guard phase == .running else { throw CancellationError() }
+  }
+}

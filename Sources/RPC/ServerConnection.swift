@@ -1,0 +1,86 @@
+internal import EventLoop
+internal import HTTP2
+internal import Primitives
+
+/// One client's connection at a server.
+///
+/// Safety (`@unchecked Sendable`): confined to its loop; the session calls it there, and so do its calls.
+final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
+  let server: ServerLoop
+  let host: String
+  var loop: EventLoop { server.loop }
+  private var session: HTTP2Session?
+  private var knownPeer: Peer?
+  /// Handlers that run, those of streams already reset included.
+  private var handlerCount = 0
+  private var acceptedCount = 0
+  private var acceptedAtLastCheck = 0
+  private var idleTimer: LoopTimer?
+  private var ageTimer: LoopTimer?
+
+  init(_ server: ServerLoop, host: String) {
+    self.server = server
+    self.host = host
+  }
+
+  func start(_ transport: ByteStream) {
+    session = HTTP2Session(
+      role: .server, transport: transport, limits: server.configuration.limits.http2, delegate: self)
+    watchIdleness()
+    let age = server.configuration.limits.ageMax * Double.random(in: 0.9...1.1)
+    ageTimer = loop.schedule(after: age) { [weak self] in self?.retire() }
+  }
+
+  /// The other end, known once the handshake is over.
+  var peer: Peer {
+    if let knownPeer { return knownPeer }
+    guard let transport = session?.transport else { return Peer(address: .v4(0, port: 0), identity: nil) }
+    let peer = Peer(address: transport.peerAddress, identity: transport.peerIdentity)
+    knownPeer = peer
+    return peer
+  }
+
+  func drain() { session?.startDraining() }
+
+  func abort() { session?.abort() }
+
+  func handlerStarted() { handlerCount += 1 }
+
+  func handlerEnded() { handlerCount -= 1 }
+
+  private func retire() {
+    drain()
+    ageTimer = loop.schedule(after: server.configuration.limits.ageGrace) { [weak self] in self?.abort() }
+  }
+
+  /// Looks once in each period, so that calls need not touch a clock: an idle connection lives for one to two periods.
+  private func watchIdleness() {
+    idleTimer = loop.schedule(after: server.configuration.limits.idleTimeout) { [weak self] in
+      guard let self, let session else { return }
+      if session.streamCount == 0, acceptedCount == acceptedAtLastCheck { return drain() }
+      acceptedAtLastCheck = acceptedCount
+      watchIdleness()
+    }
+  }
+
+  // MARK: HTTP2SessionDelegate
+
+  func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? {
+    guard handlerCount < server.configuration.limits.http2.streamsMax else { return nil }
+    acceptedCount += 1
+    return ServerCall(self, stream)
+  }
+
+  func settled() {}
+
+  func goneAway(_ code: HTTP2ErrorCode) {}
+
+  func streamClosed() {}
+
+  func closed(_ error: (any Error)?) {
+    idleTimer?.cancel()
+    ageTimer?.cancel()
+    session = nil
+    server.closed(self)
+  }
+}
