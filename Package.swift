@@ -67,11 +67,21 @@ let package = Package(
       dependencies: ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing"],
       path: "Sources/ServiceKit", resources: [.embedInCode("Migrations")], swiftSettings: settings),
 
+    module(
+      "TestKit", ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing", "ServiceKit"]),
+
+    service("vault"),
+    service("entitlement"),
+
     .executableTarget(
       name: "protoc-gen-swift-rpc", dependencies: ["CPlugin", "CProtobufC"], path: "Sources/protoc-gen-swift-rpc",
       swiftSettings: settings),
     .target(name: "CPlugin", dependencies: ["CProtobufC"], path: "Sources/CPlugin", exclude: ["plugin.proto"],
       publicHeadersPath: "include"),
+
+    .executableTarget(
+      name: "echo-server", dependencies: ["EventLoop", "RPC", "Protobuf"], path: "Tests/Bench/echo-server",
+      swiftSettings: settings),
 
     tests("PrimitivesTests", ["Primitives"]),
     tests("EventLoopTests", ["EventLoop", "Primitives"]),
@@ -86,6 +96,13 @@ let package = Package(
       name: "MailTests", dependencies: ["Mail", "EventLoop", "Primitives"], path: "Tests/MailTests",
       exclude: ["smtp_server.py"], swiftSettings: settings),
     tests("MarkdownTests", ["Markdown"]),
+    tests(
+      "VaultTests", [
+        "vault", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
+        "ServiceKit",
+      ]),
+    tests(
+      "EntitlementTests", ["entitlement", "TestKit", "Primitives", "RPC", "API", "Postgres", "ServiceKit"]),
     tests("HTTPServerTests", ["HTTPServer", "EventLoop", "Primitives"]),
   ]
 )

@@ -9,6 +9,12 @@ internal import Sealing
 
 /// The command line of a service: `serve`, `migrate`, `check`.
 package enum ServiceMain {
+  /// What every service's schema begins with.
+  package static let kitMigrations = [
+    Migration("k0001_create_events", PackageResources.k0001_create_events_sql),
+    Migration("k0002_create_requests", PackageResources.k0002_create_requests_sql),
+  ]
+
   /// Runs the command and ends the process: 0 when all went well, 1 for a fault, 2 for a wrong command line.
   ///
   /// - `settings` decodes the service's own settings; faults are gathered in the configuration.
@@ -20,20 +26,16 @@ package enum ServiceMain {
     ProcessSignals.takeOver()
     var configuration = Configuration.process()
     Log.configure(service: name, level: logLevel(&configuration))
-    let kit = [
-      Migration("k0001_create_events", PackageResources.k0001_create_events_sql),
-      Migration("k0002_create_requests", PackageResources.k0002_create_requests_sql),
-    ]
     do {
       switch CommandLine.arguments.dropFirst().first {
       case "migrate" where CommandLine.arguments.count == 2:
-        try await migrate(name, kit + migrations, &configuration)
+        try await migrate(name, kitMigrations + migrations, &configuration)
       case "serve" where CommandLine.arguments.count == 2:
         let (config, own) = try decode(&configuration, settings)
         try await serve(name, config) { try await build($0, own) }
       case "check" where CommandLine.arguments.count == 2:
         let (config, _) = try decode(&configuration, settings)
-        try await check(name, kit + migrations, config)
+        try await check(name, kitMigrations + migrations, config)
       default:
         print("usage: \(name) serve | migrate | check")
         exit(2)
