@@ -7,14 +7,24 @@ extension Transaction {
   /// Records an event in the transaction of the change it tells of: both are committed, or neither is.
   /// `subject` is what the event is about, in the present contracts the account.
   package func publish(_ event: some Message, subject: Identifier, traceparent: String? = nil) async throws {
-    let type = Swift.type(of: event).fullName
+    try await publish([event], subject: subject, traceparent: traceparent)
+  }
+
+  /// Records many events of one type about one subject, in order, with one statement.
+  package func publish<Event: Message>(
+    _ events: [Event], subject: Identifier, traceparent: String? = nil
+  ) async throws {
+    if events.isEmpty { return }
+    let ids = events.map { _ in Identifier() }
+    let payloads = events.map { $0.serialized() }
     _ = try await query(
       """
       WITH added AS (
         INSERT INTO outbox (event_id, type, subject_id, payload, traceparent)
-        VALUES (\(Identifier()), \(type), \(subject), \(event.serialized()), \(traceparent ?? ""))
+        SELECT event_id, \(Event.fullName), \(subject), payload, \(traceparent ?? "")
+        FROM unnest(\(ids), \(payloads)) WITH ORDINALITY AS new (event_id, payload, place) ORDER BY place
         RETURNING sequence)
-      SELECT pg_notify(current_schema() || '_outbox', '')::text FROM added
+      SELECT pg_notify(current_schema() || '_outbox', '')::text FROM added LIMIT 1
       """)
   }
 }

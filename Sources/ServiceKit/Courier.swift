@@ -24,14 +24,26 @@ package struct Courier: Sendable {
 
   /// Queues a notification; `request.requestID` names it for good.
   package func enqueue(_ request: NotificationsV1.SendRequest, in transaction: Transaction) async throws {
-    let id = try Fields.identifier(request.requestID, "request_id")
+    try await enqueue([request], in: transaction)
+  }
+
+  /// Queues many with one statement.
+  package func enqueue(_ requests: [NotificationsV1.SendRequest], in transaction: Transaction) async throws {
+    if requests.isEmpty { return }
     let key = try await dataKeys.key(for: DataKeys.serviceOwner, in: transaction)
-    let sealed = try key.seal(request.serialized(), Courier.binding(id))
+    var ids: [Identifier] = []
+    var sealed: [[UInt8]] = []
+    for request in requests {
+      let id = try Fields.identifier(request.requestID, "request_id")
+      ids.append(id)
+      sealed.append(try key.seal(request.serialized(), Courier.binding(id)))
+    }
     _ = try await transaction.query(
       """
       WITH added AS (
-        INSERT INTO send_queue (send_id, sealed) VALUES (\(id), \(sealed)) ON CONFLICT DO NOTHING RETURNING send_id)
-      SELECT pg_notify(current_schema() || '_send_queue', '')::text FROM added
+        INSERT INTO send_queue (send_id, sealed) SELECT send_id, sealed FROM unnest(\(ids), \(sealed)) AS new (send_id, sealed)
+        ON CONFLICT DO NOTHING RETURNING send_id)
+      SELECT pg_notify(current_schema() || '_send_queue', '')::text FROM added LIMIT 1
       """)
   }
 

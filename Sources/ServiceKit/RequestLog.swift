@@ -127,7 +127,7 @@ private struct Entry: Sendable {
 
 extension Caller {
   /// Whose request ids these are.
-  fileprivate var scope: String {
+  var scope: String {
     switch self {
     case .anonymous: "anonymous"
     case .account(let account): "account:\(account.accountID)"
