@@ -73,6 +73,9 @@ let package = Package(
     service("vault"),
     service("entitlement"),
 
+    service("delivery"),
+    service("notifications", ["Mail"]),
+
     .executableTarget(
       name: "protoc-gen-swift-rpc", dependencies: ["CPlugin", "CProtobufC"], path: "Sources/protoc-gen-swift-rpc",
       swiftSettings: settings),
@@ -95,7 +98,7 @@ let package = Package(
     .testTarget(
       name: "MailTests", dependencies: ["Mail", "EventLoop", "Primitives"], path: "Tests/MailTests",
       exclude: ["smtp_server.py"], swiftSettings: settings),
-    tests("MarkdownTests", ["Markdown"]),
+    tests("MarkdownTests", ["Markdown", "Primitives"]),
     tests(
       "VaultTests", [
         "vault", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
