@@ -199,7 +199,13 @@ extension WireKey where Self: Comparable {
   @inlinable package static func precedes(_ left: Self, _ right: Self) -> Bool { left < right }
 }
 
-extension String: WireKey {}
+extension String: WireKey {
+  /// By bytes, as other implementations order them.
+  @inlinable
+  package static func precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}
 extension Int32: WireKey {}
 extension Int64: WireKey {}
 extension UInt32: WireKey {}
