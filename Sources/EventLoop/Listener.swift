@@ -23,7 +23,7 @@ package final class Listener: Sendable {
     var bound = address
     do {
       for loop in group.loops {
-        let descriptor = try bind(bound)
+        let descriptor = try bindSocket(bound)
         sockets.append(ListeningSocket(descriptor: descriptor, loop: loop, tls: tls, accept: accept))
         if bound.port == 0 { bound = bound.with(port: localPort(descriptor)) }
       }
@@ -49,7 +49,17 @@ package final class Listener: Sendable {
     }
   }
 
-  private static func bind(_ address: SocketAddress) throws(StreamError) -> Int32 {
+  /// A listening, non-blocking socket for someone else to accept from and to close, and its port. Throws UNAVAILABLE.
+  package static func bind(_ address: SocketAddress) throws -> (descriptor: Int32, port: Int) {
+    do throws(StreamError) {
+      let descriptor = try bindSocket(address)
+      return (descriptor, localPort(descriptor))
+    } catch {
+      throw ServiceError.unavailable("The address \(address) cannot be bound.", cause: error)
+    }
+  }
+
+  private static func bindSocket(_ address: SocketAddress) throws(StreamError) -> Int32 {
     let descriptor = socket(address.family, linux_stream_socket, 0)
     guard descriptor >= 0 else { throw .last("socket") }
     var on: Int32 = 1
