@@ -61,6 +61,7 @@ package final class Database: Sendable {
   /// - No connection free within the time limit: UNAVAILABLE, reason DATABASE_BUSY.
   ///
   /// Do not wait for anything slow inside: the transaction holds locks and one of few connections.
+  @discardableResult
   nonisolated(nonsending) package func transaction<Value: Sendable>(
     isolation: TransactionIsolation = .readCommitted, retries: Int = 0,
     _ body: nonisolated(nonsending) (Transaction) async throws -> Value

@@ -56,7 +56,8 @@ struct MigrationPlan {
   init(_ all: [Migration], checksums: [String: String], applied: [String: String]) throws(MigrationError) {
     var previous: String?
     for migration in all {
-      guard migration.isWellNamed, previous.map({ $0 < migration.name && $0.prefix(5) != migration.name.prefix(5) }) ?? true
+      guard migration.isWellNamed,
+        previous.map({ $0 < migration.name && $0.prefix(5) != migration.name.prefix(5) }) ?? true
       else { throw .badList(name: migration.name) }
       previous = migration.name
     }

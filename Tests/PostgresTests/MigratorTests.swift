@@ -8,7 +8,8 @@ struct MigratorTests {
 
   private var two: [Migration] {
     [
-      migration("v0001_create_notes", "CREATE TABLE notes (id uuid PRIMARY KEY); INSERT INTO notes VALUES (gen_random_uuid());"),
+      migration(
+        "v0001_create_notes", "CREATE TABLE notes (id uuid PRIMARY KEY); INSERT INTO notes VALUES (gen_random_uuid());"),
       migration("v0002_add_title", "ALTER TABLE notes ADD COLUMN title text"),
     ]
   }

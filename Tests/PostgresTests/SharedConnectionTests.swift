@@ -11,7 +11,9 @@ struct SharedConnectionTests {
     return await withTaskGroup(of: (Int, Result<Int, any Error>).self) { tasks in
       for (index, query) in queries.enumerated() {
         tasks.addTask(executorPreference: fixture.group.loops[0]) {
-          do { return (index, .success(try await database.query(query).count)) } catch { return (index, .failure(error)) }
+          do { return (index, .success(try await database.query(query).count)) } catch {
+            return (index, .failure(error))
+          }
         }
       }
       var results = [Result<Int, any Error>](repeating: .success(-1), count: queries.count)
@@ -148,7 +150,7 @@ struct SharedConnectionTests {
         #expect(error?.code == .unavailable)
       }
       let error = await #expect(throws: ServiceError.self) {
-        _ = try await database.transaction { try await $0.query("SELECT 1") }
+        try await database.transaction { try await $0.query("SELECT 1") }
       }
       #expect(error?.code == .unavailable)
       await database.close()

@@ -186,7 +186,7 @@ struct TransactionTests {
       }
       #expect(error?.code == .unavailable)
       #expect(try await fixture.count("t") == 0)
-      _ = try await database.transaction { try await $0.execute("INSERT INTO t VALUES (\(2))") }
+      try await database.transaction { try await $0.execute("INSERT INTO t VALUES (\(2))") }
       #expect(try await fixture.count("t") == 1)
     }
   }
