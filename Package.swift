@@ -70,6 +70,7 @@ let package = Package(
     module(
       "TestKit", ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing", "ServiceKit"]),
 
+    service("identity"),
     service("vault"),
     service("entitlement"),
 
@@ -89,7 +90,7 @@ let package = Package(
     tests("PrimitivesTests", ["Primitives"]),
     tests("EventLoopTests", ["EventLoop", "Primitives"]),
     .target(
-      name: "CProtobufTests", dependencies: ["CProtobufC"], path: "Tests/CProtobufTests", exclude: ["kinds.proto"],
+      name: "CProtobufTests", dependencies: ["CProtobufC"], path: "Tests/CProtobufTests", exclude: ["kinds.proto", "oracle.py"],
       publicHeadersPath: "include"),
     tests("ProtobufTests", ["Protobuf", "API", "Primitives", "CProtobufTests", "CProtobufC"]),
     tests("RPCTests", ["RPC", "HTTP2", "API", "Protobuf", "EventLoop", "Primitives"]),
@@ -99,6 +100,12 @@ let package = Package(
       name: "MailTests", dependencies: ["Mail", "EventLoop", "Primitives"], path: "Tests/MailTests",
       exclude: ["smtp_server.py"], swiftSettings: settings),
     tests("MarkdownTests", ["Markdown", "Primitives"]),
+    tests(
+      "IdentityTests",
+      [
+        "identity", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
+        "ServiceKit",
+      ]),
     tests(
       "VaultTests", [
         "vault", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",

@@ -1,7 +1,22 @@
-/// A client's hold on a call under way; letting go of it cancels the call.
+internal import EventLoop
+
+/// A caller's hold on a call under way; letting go of it cancels the call.
 final class CallHandle: FrameSource, FrameSink, Sendable {
-  func next() async throws -> [UInt8]? { nil }
-  func send(_ frame: [UInt8]) async throws {}
-  func finishSending() async throws {}
-  func cancel() {}
+  private let call: ClientCall
+
+  init(_ call: ClientCall) {
+    self.call = call
+  }
+
+  deinit { cancel() }
+
+  func next() async throws -> [UInt8]? { try await call.next() }
+
+  func send(_ frame: [UInt8]) async throws { try await call.send(frame) }
+
+  func finishSending() async throws { try await call.finishSending() }
+
+  func cancel() {
+    call.loop.execute { [call] in call.cancel() }
+  }
 }

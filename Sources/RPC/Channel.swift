@@ -4,6 +4,7 @@ package import Protobuf
 
 /// How a channel connects and what it accepts.
 package struct ChannelConfiguration: Sendable {
+  /// For the connection and its TLS handshake.
   package var connectTimeout: Duration = .seconds(10)
   /// The first wait after a failed connection; each further one is 1.6 times longer, ± 20 %.
   package var backoffInitial: Duration = .milliseconds(200)
@@ -14,45 +15,74 @@ package struct ChannelConfiguration: Sendable {
   package init() {}
 }
 
-/// The client side of calls to one target: one connection for each loop of the group, made at the first call.
+/// The client side of calls to one target: one connection for each loop of the group, made at the first call. A call
+/// made on a loop of the group stays on it. Every failed call throws a `ServiceError`.
 package final class Channel: Sendable {
-  let target: String
+  private let group: EventLoopGroup
+  private let loops: [ChannelLoop]
 
+  /// `target` is `host:port`. With `tls`, the server's certificate must name the host, or `expectedIdentity` (a URI).
   package init(
     target: String, group: EventLoopGroup, tls: TLSContext? = nil, expectedIdentity: String? = nil,
     configuration: ChannelConfiguration = ChannelConfiguration()
   ) {
-    self.target = target
+    self.group = group
+    loops = group.loops.map {
+      ChannelLoop(
+        loop: $0, target: target, tls: tls, expectedIdentity: expectedIdentity, configuration: configuration)
+    }
   }
 
   /// One request, one response.
   package func unary<Request: Message, Response: Message>(
     _ method: MethodDescriptor, _ request: Request, _ options: CallOptions = CallOptions()
   ) async throws -> Response {
-    fatalError("not yet")
+    let call = ClientCall(loopOfCall(), method, options, frame: Frame.encode(request))
+    if call.loop.isCurrent { return try Frame.response(try await call.response()) }
+    return try await withTaskExecutorPreference(call.loop) { try Frame.response(try await call.response()) }
   }
 
-  /// One request, many responses.
+  /// One request, many responses. Returns at once; a failure comes out of the stream.
   package func serverStreaming<Request: Message, Response: Message>(
     _ method: MethodDescriptor, _ request: Request, _ options: CallOptions = CallOptions()
   ) async throws -> ResponseStream<Response> {
-    fatalError("not yet")
+    ResponseStream(begin(method, options, frame: Frame.encode(request)))
   }
 
   /// Many requests, one response.
   package func clientStreaming<Request: Message, Response: Message>(
     _ method: MethodDescriptor, _ options: CallOptions = CallOptions()
   ) async throws -> ClientStreamingCall<Request, Response> {
-    fatalError("not yet")
+    ClientStreamingCall(begin(method, options, frame: nil))
   }
 
   /// Many requests, many responses.
   package func bidirectional<Request: Message, Response: Message>(
     _ method: MethodDescriptor, _ options: CallOptions = CallOptions()
   ) async throws -> BidirectionalCall<Request, Response> {
-    fatalError("not yet")
+    BidirectionalCall(begin(method, options, frame: nil))
+  }
+
+  private func begin(_ method: MethodDescriptor, _ options: CallOptions, frame: [UInt8]?) -> CallHandle {
+    let call = ClientCall(loopOfCall(), method, options, frame: frame)
+    if call.loop.isCurrent { call.begin() } else { call.loop.execute { call.begin() } }
+    return CallHandle(call)
+  }
+
+  private func loopOfCall() -> ChannelLoop {
+    let loop = group.any
+    return loops.first { $0.loop === loop } ?? loops[0]
   }
 
   /// Closes the connections; calls under way fail with UNAVAILABLE.
-  package func shutdown() async {}
+  package func shutdown() async {
+    for loop in loops {
+      await withCheckedContinuation { continuation in
+        loop.loop.execute {
+          loop.shutdown()
+          continuation.resume()
+        }
+      }
+    }
+  }
 }

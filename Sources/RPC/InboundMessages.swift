@@ -11,7 +11,7 @@ struct InboundMessages {
   private var messages: [[UInt8]] = []
   private var head = 0
   private var failure: (any Error)?
-  private var isEnded = false
+  private var ending: Step?
   private var waiter: UnsafeContinuation<Void, Never>?
   /// Bytes of the waiting messages.
   private(set) var byteCount = 0
@@ -24,9 +24,9 @@ struct InboundMessages {
     wake()
   }
 
-  /// No more messages come.
-  mutating func end() {
-    isEnded = true
+  /// No more messages come: after those that wait the reader gets the end, or `error`.
+  mutating func end(_ error: (any Error)? = nil) {
+    if ending == nil { ending = error.map { .failure($0) } ?? .end }
     wake()
   }
 
@@ -52,7 +52,7 @@ struct InboundMessages {
       }
       return .message(message)
     }
-    return isEnded ? .end : .wait
+    return ending ?? .wait
   }
 
   /// Suspends a reader until something changes. One reader: a second wakes the first.

@@ -1,0 +1,266 @@
+internal import EventLoop
+internal import HTTP2
+internal import Primitives
+
+/// One call at a client.
+///
+/// Safety (`@unchecked Sendable`): every variable is touched on the channel's loop only. The session and the loop call
+/// there, and `begin`, `next`, `send` and the rest go there first.
+final class ClientCall: @unchecked Sendable {
+  private enum Phase: Comparable {
+    case new
+    /// In the channel's queue, for want of a connection.
+    case waiting
+    case open
+    case done
+  }
+
+  private let channel: ChannelLoop
+  let method: MethodDescriptor
+  let waitForReady: Bool
+  private let deadline: Monotonic?
+  private let metadata: Metadata
+  /// The whole request, when it is one message: kept to repeat a call that was refused unprocessed.
+  private let frame: [UInt8]?
+  private var phase = Phase.new
+  private var stream: HTTP2Stream?
+  private var status = ClientStatus()
+  private var hasHeaders = false
+  private var isRepeated = false
+  private var assembler: MessageAssembler
+  private var inbound = InboundMessages()
+  private var owedBytes = 0
+  private var deadlineTimer: LoopTimer?
+  private var writer: UnsafeContinuation<Void, Never>?
+  private var isSendingEnded = false
+
+  var loop: EventLoop { channel.loop }
+
+  init(_ channel: ChannelLoop, _ method: MethodDescriptor, _ options: CallOptions, frame: [UInt8]?) {
+    self.channel = channel
+    self.method = method
+    self.frame = frame
+    waitForReady = options.waitForReady
+    deadline = options.effectiveDeadline()
+    metadata = options.metadata
+    assembler = MessageAssembler(bytesMax: channel.configuration.messageBytesMax)
+  }
+
+  // MARK: On the loop
+
+  /// Starts the call; its outcome comes through `next`.
+  func begin() {
+    loop.assertCurrent()
+    if let deadline {
+      let now = Monotonic.now()
+      guard now < deadline else { return fail(ServerCall.expired) }
+      deadlineTimer = loop.schedule(after: now.duration(to: deadline)) { [weak self] in
+        self?.giveUp(ServerCall.expired)
+      }
+    }
+    phase = .waiting
+    channel.submit(self)
+  }
+
+  /// Sends the request; false when the session takes no more streams.
+  func open(_ session: HTTP2Session) -> Bool {
+    guard phase == .waiting else { return true }
+    var headers = channel.headers(method)
+    if let deadline { headers.append("grpc-timeout", GRPCTimeout.format(Monotonic.now().duration(to: deadline))) }
+    for pair in metadata.pairs {
+      switch pair.value {
+      case .text(let text): headers.append(pair.name, text, isSensitive: pair.name == "authorization")
+      case .binary(let bytes): headers.append(pair.name, Base64.encode(bytes, alphabet: .standard))
+      }
+    }
+    guard let stream = session.request(headers, isEnd: false, handler: self) else { return false }
+    self.stream = stream
+    phase = .open
+    if let frame {
+      stream.write(frame)
+      stream.finish()
+    }
+    wakeWriter()
+    return true
+  }
+
+  /// Ends the call at this side, whatever the service does.
+  func giveUp(_ error: ServiceError) {
+    guard phase < .done else { return }
+    let stream = stream
+    if phase == .waiting { channel.forget(self) }
+    fail(error)
+    stream?.reset(.cancel)
+  }
+
+  func cancel() { giveUp(ServiceError(.cancelled, "The call was cancelled.")) }
+
+  /// Ends the call; messages that still wait are dropped.
+  func fail(_ error: ServiceError) {
+    guard phase < .done else { return }
+    inbound.fail(error)
+    finish()
+  }
+
+  /// Ends the call with what the service said, after the messages that still wait.
+  private func complete(_ error: ServiceError?) {
+    guard phase < .done else { return }
+    inbound.end(error)
+    finish()
+  }
+
+  private func finish() {
+    phase = .done
+    deadlineTimer?.cancel()
+    deadlineTimer = nil
+    wakeWriter()
+  }
+
+  private func wakeWriter() {
+    guard let writer else { return }
+    self.writer = nil
+    writer.resume()
+  }
+
+  private func giveBack(_ count: Int) {
+    owedBytes -= count
+    stream?.consume(count)
+  }
+}
+
+// MARK: - The stream's callbacks
+
+extension ClientCall: HTTP2StreamHandler {
+  func header(_ name: Span<UInt8>, _ value: Span<UInt8>) { status.add(name, value) }
+
+  func headersEnded(isEnd: Bool) {
+    if !isEnd, !hasHeaders, status.isInterim { return status.forget() }
+    if isEnd {
+      ended()
+    } else if !hasHeaders, status.isForeign {
+      complete(status.error)
+      stream?.reset(.cancel)
+    }
+    hasHeaders = true
+  }
+
+  func data(_ bytes: Span<UInt8>) {
+    guard phase == .open else {
+      stream?.consume(bytes.count)
+      return
+    }
+    var position = 0
+    do throws(ServiceError) {
+      while let message = try assembler.next(bytes, &position) { inbound.append(message) }
+      owedBytes += bytes.count
+      if inbound.byteCount <= HTTP2Limits().streamWindowBytes / 2 { giveBack(owedBytes) }
+    } catch {
+      stream?.consume(bytes.count)
+      giveUp(error)
+    }
+  }
+
+  func ended() {
+    guard phase < .done else { return }
+    let stream = stream
+    let isCut = !assembler.isBetweenMessages
+    complete(
+      status.error ?? (isCut ? ServiceError(.internal, "The answer ends within a message.") : nil))
+    if !isSendingEnded, frame == nil { stream?.reset(.cancel) }
+  }
+
+  func drained() { wakeWriter() }
+
+  func closed(_ code: HTTP2ErrorCode) {
+    let stream = stream
+    self.stream = nil
+    guard phase < .done else { return }
+    if code == .refusedStream, frame != nil, !hasHeaders, !isRepeated, stream != nil {
+      isRepeated = true
+      phase = .waiting
+      // Not within the callback of the session that has just refused.
+      return loop.executeHere { self.repeatCall() }
+    }
+    complete(ClientStatus.error(code))
+  }
+
+  private func repeatCall() {
+    if phase == .waiting { channel.submit(self) }
+  }
+}
+
+// MARK: - The caller's side
+
+extension ClientCall {
+  /// Runs a call that answers with one message. On the loop.
+  func response() async throws -> [UInt8] {
+    if Task.isCancelled { throw ServiceError(.cancelled, "The call was cancelled.") }
+    begin()
+    return try await only()
+  }
+}
+
+extension ClientCall: FrameSource {
+  func next() async throws -> [UInt8]? {
+    guard loop.isCurrent else { return try await withTaskExecutorPreference(loop) { try await self.nextHere() } }
+    return try await nextHere()
+  }
+
+  private func nextHere() async throws -> [UInt8]? {
+    while true {
+      switch inbound.next() {
+      case .message(let message):
+        if owedBytes > 0, inbound.byteCount <= HTTP2Limits().streamWindowBytes / 2 { giveBack(owedBytes) }
+        return message
+      case .end: return nil
+      case .failure(let error): throw error
+      case .wait:
+        await withTaskCancellationHandler {
+          await withUnsafeContinuation { inbound.wait($0) }
+        } onCancel: {
+          loop.execute { self.cancel() }
+        }
+      }
+    }
+  }
+}
+
+extension ClientCall: FrameSink {
+  func send(_ frame: [UInt8]) async throws {
+    guard loop.isCurrent else { return try await withTaskExecutorPreference(loop) { try await self.sendHere(frame) } }
+    try await sendHere(frame)
+  }
+
+  private func sendHere(_ frame: [UInt8]) async throws {
+    while phase == .waiting || phase == .new || stream?.isFull == true { await waitToSend() }
+    guard phase == .open, !isSendingEnded, let stream else {
+      // Why it is over is what the caller wants to know; a call that ended well takes no more either.
+      if case .failure(let error) = inbound.next() { throw error }
+      throw ServiceError(.cancelled, "The call is over.")
+    }
+    stream.write(frame)
+  }
+
+  private func waitToSend() async {
+    wakeWriter()
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { writer = $0 }
+    } onCancel: {
+      loop.execute { self.cancel() }
+    }
+  }
+
+  /// Ends the requests.
+  func finishSending() async throws {
+    guard loop.isCurrent else {
+      return try await withTaskExecutorPreference(loop) { try await self.finishSendingHere() }
+    }
+    try await finishSendingHere()
+  }
+
+  private func finishSendingHere() async throws {
+    while phase == .waiting || phase == .new { await waitToSend() }
+    isSendingEnded = true
+    stream?.finish()
+  }
+}
