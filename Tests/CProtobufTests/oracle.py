@@ -35,7 +35,7 @@ def integer(source, low, high):
 def text(source):
     return "".join(
         source.choice(["a", "b", " ", "\n", "é", "ß", "漢", "🙂", "\u0301", "\U0010ffff"])
-        for _ in range(source.choice([0, 1, 5, 15, 16, 40, 200]))
+        for _ in range(source.choice([0, 1, 5, 15, 16, 60]))
     )
 
 
@@ -60,7 +60,7 @@ def scalar(field, source):
         case F.TYPE_STRING:
             return text(source)
         case F.TYPE_BYTES:
-            return source.randbytes(source.choice([0, 1, 7, 128, 300]))
+            return source.randbytes(source.choice([0, 1, 7, 130]))
 
 
 def is_map(field):
@@ -69,7 +69,7 @@ def is_map(field):
 
 def fill(message, source):
     for field in message.DESCRIPTOR.fields:
-        if source.random() < 0.6:
+        if source.random() < 0.7:
             continue
         if is_map(field):
             entry = getattr(message, field.name)
@@ -80,7 +80,7 @@ def fill(message, source):
                 else:
                     entry[scalar(key, source)] = scalar(value, source)
         elif field.is_repeated:
-            for _ in range(source.choice([1, 2, 40])):
+            for _ in range(source.choice([1, 2, 5])):
                 if field.message_type is not None:
                     fill(getattr(message, field.name).add(), source)
                 else:
@@ -93,6 +93,8 @@ def fill(message, source):
 
 
 def show(field, value):
+    if value != value:
+        return "nan"
     match field.type:
         case F.TYPE_MESSAGE:
             return holds(value)
