@@ -35,6 +35,7 @@ STAND_IN = """\
             def do_GET(self):
                 body = b"<title>Page</title><h1>Hello</h1><form method=post><button>Go on</button></form>"
                 self.send_response(200)
+                self.send_header("content-type", "text/html")
                 self.end_headers()
                 self.wfile.write(body if self.command == "GET" else b"<p>Done</p>")
             do_POST = do_HEAD = do_GET
@@ -142,8 +143,12 @@ def test_mail_sink_keeps_every_mail_and_refuses_on_request(running):
 def test_browser_reads_a_page_and_presses_its_button(running):
     with Browser() as browser:
         browser.open(LAYOUT.public_url)
-        assert browser.title == "Page" and "Hello" in browser.text
+        assert browser.status == 200 and browser.title == "Page" and "Hello" in browser.text
         assert browser.press("Go on").text == "Done"
+        running.kill("gateway")
+        assert browser.reload().status == 0
+        running.restart("gateway")
+        assert browser.reload().text == "Done"
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -56,8 +56,27 @@ class Browser:
         shutil.rmtree(self.profile, ignore_errors=True)
 
     def open(self, address: str) -> "Browser":
-        self.driver.get(address)
+        """An address that nobody answers leaves the browser's own error page, whose status is 0."""
+        try:
+            self.driver.get(address)
+        except WebDriverException as error:
+            if "net::ERR_" not in str(error):
+                raise
         return self
+
+    def reload(self) -> "Browser":
+        """Asks again for the page that is shown, with the same form where a button led to it."""
+        try:
+            self.driver.refresh()
+        except WebDriverException as error:
+            if "net::ERR_" not in str(error):
+                raise
+        return self
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the page that is shown."""
+        return self.driver.execute_script("return performance.getEntriesByType('navigation')[0].responseStatus")
 
     @property
     def title(self) -> str:
@@ -75,8 +94,8 @@ class Browser:
     def has(self, selector: str) -> bool:
         return bool(self.driver.find_elements(By.CSS_SELECTOR, selector))
 
-    def press(self, label: str) -> "Browser":
-        """Presses the button whose text holds `label` and waits for the page that follows."""
+    def press(self, label: str = "") -> "Browser":
+        """Presses the first button whose text holds `label` and waits for the page that follows."""
         for button in self.driver.find_elements(By.CSS_SELECTOR, "button, input[type=submit]"):
             if label.lower() in (button.text or button.get_attribute("value") or "").lower():
                 before = self.driver.find_element(By.TAG_NAME, "html")

@@ -1,5 +1,6 @@
 """The project's own PostgreSQL cluster: made once, listening on 127.0.0.1 only, run by an account that is not root."""
 
+import fcntl
 import os
 import pwd
 import re
@@ -53,6 +54,16 @@ def password(role: str) -> str:
 
 def url(role: str, database: str) -> str:
     return f"postgresql://{quote(role)}:{password(role)}@{HOST}:{postgres_port()}/{quote(database)}"
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a running stack holds the file."""
+    try:
+        with open(path, "a", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
 
 
 class Cluster:
@@ -157,8 +168,8 @@ class Cluster:
         self._run(programs() / "pg_ctl", "-D", self.data, "-w", "-t", "60", "-m", "fast", "-s", "stop")
 
     def stop_if_unused(self) -> bool:
-        """Stops the cluster unless somebody is still connected; says whether it did."""
-        if not self.is_running():
+        """Stops the cluster unless a stack runs or somebody is still connected; says whether it did."""
+        if not self.is_running() or any(is_locked(lock) for lock in [*LOCAL.glob("run/lock"), *LOCAL.glob("stacks/*/run/lock")]):
             return False
         others = self.psql("postgres", "SELECT count(*) FROM pg_stat_activity "
                                        "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid();")
@@ -174,6 +185,15 @@ class Cluster:
             [programs() / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", HOST,
              "-p", postgres_port(), "-U", role, "-d", database],
             input=script, env=environment, cwd=ROOT)
+
+    def dump(self, database: str) -> str:
+        """All rows of all schemas as text; bytea columns as hexadecimal and, where that is UTF-8, as their text."""
+        environment = {**os.environ, "PGPASSWORD": password(SUPERUSER)}
+        text = checked([programs() / "pg_dump", "-h", HOST, "-p", postgres_port(), "-U", SUPERUSER, database],
+                       env=environment, cwd="/")
+        hidden = [bytes.fromhex(found).decode(errors="replace")
+                  for found in re.findall(r"\\\\x((?:[0-9a-f]{2})+)", text)]
+        return "\n".join([text, *hidden])
 
     def ensure_database(self, layout: Layout) -> None:
         """The stack's database with all roles, schemas and rights, and its services' URLs in files."""

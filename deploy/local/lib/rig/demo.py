@@ -5,7 +5,7 @@ import argparse
 from .browser import Browser
 from .cluster import Cluster
 from .console import Fault, say
-from .journey import Journey
+from .journey import told
 from .layout import Layout
 from .stack import Stack, addresses
 
@@ -24,7 +24,7 @@ def main() -> int:
         for line in addresses(layout):
             say(line)
         with Browser() as browser:
-            Journey(stack, browser).walk()
+            told(stack, browser).walk()
         if stack.dead():
             raise Fault(f"ended by themselves: {stack.dead()}", f"read the logs in {layout.logs}")
     except AssertionError as error:

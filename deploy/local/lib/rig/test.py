@@ -20,6 +20,7 @@ from .results import FAILED, PASSED, SKIPPED, Result, from_event_stream, from_ju
 FOLDER = LOCAL / "test"
 #: Generated Swift and C keep their own form.
 UNFORMATTED = ("Sources/API/", "Sources/CAPI/", "Sources/CPlugin/")
+PLUGIN = "protoc-gen-swift-rpc"
 LIMIT_SECONDS = 40 * 60
 
 
@@ -32,8 +33,7 @@ def lint() -> list:
         check("swift format lint --strict", ["swift", "format", "lint", "--strict", "--parallel", "Package.swift",
                                              *sources],
               "swift format -i FILE mends most of it"),
-        check("generated code is up to date", [ROOT / "deploy" / "local" / "generate", "--check"],
-              "run deploy/local/generate and commit what it changes"),
+        generated(),
         check("buf lint", [VENV / "bin" / "buf", "lint"], "mend the .proto files named above"),
         check("shell scripts parse", ["bash", "-n", *scripts, ROOT / ".ci" / "run"], ""),
     ]
@@ -44,11 +44,22 @@ def is_bash(path: Path) -> bool:
         return file.readline().startswith(b"#!/usr/bin/env bash")
 
 
-def check(name: str, command: list, remedy: str) -> Result:
+def generated() -> Result:
+    """With the plugin of the one build that everything else uses."""
+    build = ["swift", "build", "--package-path", ROOT, "--scratch-path", scratch_path(), "-c", build_configuration(),
+             "--product", PLUGIN]
+    built = check("the protoc plugin builds", build, "mend what the compiler names")
+    if built.outcome == FAILED:
+        return built
+    return check("generated code is up to date", [ROOT / "deploy" / "local" / "generate", "--check"],
+                 "run deploy/local/generate and commit what it changes",
+                 {"PLUGIN": str(scratch_path() / build_configuration() / PLUGIN)})
+
+
+def check(name: str, command: list, remedy: str, environment: dict | None = None) -> Result:
     began = time.monotonic()
-    environment = {**os.environ, "AFTERTHOUGHTS_PYTHON": str(VENV_PYTHON), "AFTERTHOUGHTS_VENV": str(VENV)}
     try:
-        checked(command, remedy, cwd=ROOT, env=environment)
+        checked(command, remedy, cwd=ROOT, env={**os.environ, **(environment or {})})
         outcome, why = PASSED, ""
     except (Fault, PermissionError) as fault:
         outcome, why = FAILED, str(fault)
