@@ -50,10 +50,13 @@ final class Connection: EventHandler, @unchecked Sendable {
   private var handle: OpaquePointer?
   private var descriptor: Int32 = -1
   private var wantsWrite = false
+  private var strayEnds = 0
   private var expectations = Queue<Expectation>()
   private var prepared: [PreparedKey: PreparedStatement] = [:]
   private var preparedCount = 0
   private var connectTimer: LoopTimer?
+  /// What the server said before it closed the connection.
+  private var lostCause: (any Error)?
 
   private var cancelTimer: LoopTimer?
   private var isCancelRunning = false
@@ -173,7 +176,7 @@ final class Connection: EventHandler, @unchecked Sendable {
 
   private func send(_ statement: Statement) -> Bool {
     let parameters = statement.query.parameters
-    let key = PreparedKey(text: statement.query.text, types: parameters.slots.map(\.type))
+    let key = PreparedKey(text: statement.query.text, types: parameters.types)
     if let known = prepared[key] {
       expectations.append(.execute(statement))
       return send(parameters, name: known.name)
@@ -199,7 +202,7 @@ final class Connection: EventHandler, @unchecked Sendable {
   }
 
   private func send(_ parameters: Parameters, text: String) -> Bool {
-    let types = parameters.slots.map(\.type.rawValue)
+    let types = parameters.types.map(\.rawValue)
     return parameters.withPointers { count, values, lengths, formats in
       PQsendQueryParams(handle, text, count, types, values, lengths, formats, 1) == 1
     }
@@ -254,6 +257,7 @@ final class Connection: EventHandler, @unchecked Sendable {
         endStatement()
         continue
       }
+      strayEnds = 0
       take(result)
     }
   }
@@ -262,7 +266,10 @@ final class Connection: EventHandler, @unchecked Sendable {
   private func endStatement() {
     switch expectations.first {
     case .prepare, .execute: _ = expectations.popFirst()
-    case .sync, nil: if PQstatus(handle) == CONNECTION_BAD { lose() }
+    case .sync, nil:
+      // One follows a failure at the sync itself; more would mean that we and libpq are out of step.
+      strayEnds += 1
+      if strayEnds > 2 || PQstatus(handle) == CONNECTION_BAD { lose() }
     }
   }
 
@@ -303,8 +310,7 @@ final class Connection: EventHandler, @unchecked Sendable {
     case .execute(let statement):
       if error.isStalePlan {
         isStale = true
-        let types = statement.query.parameters.slots.map(\.type)
-        prepared[PreparedKey(text: statement.query.text, types: types)] = nil
+        prepared[PreparedKey(text: statement.query.text, types: statement.query.parameters.types)] = nil
       }
       if statement.error == nil { statement.error = error }
     case .sync(let segment):
@@ -362,8 +368,6 @@ final class Connection: EventHandler, @unchecked Sendable {
 
   // MARK: The end
 
-  private var lostCause: (any Error)?
-
   /// Gives the connection up; what was sent has an unknown outcome.
   private func lose() {
     guard isOpen else { return }
@@ -398,65 +402,4 @@ final class Connection: EventHandler, @unchecked Sendable {
     segmentsInFlight = 0
     state = .closed
   }
-}
-
-/// Why a connection could not be made or was lost, in libpq's words.
-struct ConnectionFault: Error, CustomStringConvertible {
-  let reason: String
-  var description: String { reason }
-}
-
-/// Safety: a connection that only its holder knows, on its way from a pool thread to the loop.
-private struct StartedConnection: @unchecked Sendable {
-  let handle: OpaquePointer?
-  func discard() { if let handle { PQfinish(handle) } }
-}
-
-/// Safety: libpq lets any one thread use a PGcancel; it is freed by the one that sends it.
-private struct CancelRequest: @unchecked Sendable {
-  let handle: OpaquePointer
-
-  func send() {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-      _ = PQcancel(handle, buffer.baseAddress, Int32(buffer.count))
-    }
-    PQfreeCancel(handle)
-  }
-}
-
-extension Parameters {
-  /// The arrays that libpq's send functions take, all in binary format.
-  fileprivate func withPointers(
-    _ body: (
-      Int32, UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?
-    ) -> Bool
-  ) -> Bool {
-    guard count > 0 else { return body(0, nil, nil, nil) }
-    return bytes.withUnsafeBytes { bytes in
-      withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count) { values in
-        withUnsafeTemporaryAllocation(of: Int32.self, capacity: count * 2) { numbers in
-          for (index, slot) in slots.enumerated() {
-            values[index] = Parameters.pointer(slot, bytes)
-            numbers[index] = Int32(max(slot.length, 0))
-            numbers[count + index] = 1
-          }
-          return body(Int32(count), values.baseAddress, numbers.baseAddress, numbers.baseAddress.map { $0 + count })
-        }
-      }
-    }
-  }
-
-  /// nil means NULL; an empty value still needs an address.
-  private static func pointer(_ slot: Slot, _ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar>? {
-    guard slot.length >= 0 else { return nil }
-    guard let base = bytes.baseAddress, slot.length > 0 else { return Parameters.empty }
-    return (base + slot.offset).assumingMemoryBound(to: CChar.self)
-  }
-
-  /// Safety: allocated once, never written or freed.
-  private nonisolated(unsafe) static let empty: UnsafePointer<CChar> = {
-    let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
-    byte.initialize(to: 0)
-    return UnsafePointer(byte)
-  }()
 }

@@ -19,12 +19,14 @@ struct ConnectionParameters: Sendable {
     if let schema = configuration.schema { options.append("-c search_path=\(ConnectionParameters.escaped(schema))") }
     found["options"] = options.joined(separator: " ")
     found["client_encoding"] = "UTF8"
-    found["application_name", default: ""] = found["application_name"] ?? configuration.applicationName
     // A peer that has vanished is noticed within half a minute, whatever the kernel's own settings.
-    found["keepalives_idle", default: "10"] += ""
-    found["keepalives_interval", default: "5"] += ""
-    found["keepalives_count", default: "3"] += ""
-    found["tcp_user_timeout", default: "15000"] += ""
+    let defaults = [
+      "application_name": configuration.applicationName, "keepalives_idle": "10", "keepalives_interval": "5",
+      "keepalives_count": "3", "tcp_user_timeout": "15000",
+      // Kerberos is not used, and looking for its tickets blocks.
+      "gssencmode": "disable",
+    ]
+    found.merge(defaults) { own, _ in own }
     let hosts = (found["host"] ?? "").split(separator: ",")
     needsLookUp =
       found["hostaddr"] == nil && hosts.contains { !$0.hasPrefix("/") && !ConnectionParameters.isLiteral($0) }
@@ -74,19 +76,29 @@ struct ConnectionParameters: Sendable {
   private func withArrays<Value>(
     _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Value
   ) -> Value {
-    // Safety: each copy is freed below, after the call that reads it.
-    let names = keywords.map { UnsafePointer<CChar>(ConnectionParameters.copy($0.keyword)) } + [nil]
-    let values = keywords.map { UnsafePointer<CChar>(ConnectionParameters.copy($0.value.reveal())) } + [nil]
-    defer {
-      for pointer in names + values { pointer.map { UnsafeMutablePointer(mutating: $0).deallocate() } }
-    }
-    return body(names, values)
+    let names = CStrings(keywords.map(\.keyword), isTerminated: true)
+    let values = CStrings(keywords.map { $0.value.reveal() }, isTerminated: true)
+    return withExtendedLifetime((names, values)) { body(names.pointers, values.pointers) }
+  }
+}
+
+/// Texts as C takes them, alive as long as this object.
+final class CStrings {
+  let pointers: [UnsafePointer<CChar>?]
+
+  /// With `isTerminated`, a null pointer ends the list.
+  init(_ texts: [String], isTerminated: Bool = false) {
+    // Safety: freed in `deinit`, never written after this.
+    pointers =
+      texts.map { text in
+        let bytes = text.utf8CString
+        let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
+        _ = copy.initialize(from: bytes)
+        return UnsafePointer(copy.baseAddress)
+      } + (isTerminated ? [nil] : [])
   }
 
-  private static func copy(_ text: String) -> UnsafeMutablePointer<CChar> {
-    let bytes = text.utf8CString
-    let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)
-    for (index, byte) in bytes.enumerated() { copy[index] = byte }
-    return copy
+  deinit {
+    for pointer in pointers { pointer?.deallocate() }
   }
 }

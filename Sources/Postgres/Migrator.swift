@@ -149,17 +149,11 @@ private final class BlockingSession {
 
   private func send(_ sql: String, _ values: [String]) throws -> OpaquePointer? {
     guard !values.isEmpty else { return try checked(PQexec(handle, sql)) }
-    let copies = values.map(\.utf8CString)
-    // Safety: `copies` outlives the call that reads through the pointers.
-    let pointers = copies.map { copy in
-      copy.withUnsafeBufferPointer { source in
-        let target = UnsafeMutablePointer<CChar>.allocate(capacity: source.count)
-        for (index, byte) in source.enumerated() { target[index] = byte }
-        return UnsafePointer<CChar>?(target)
-      }
+    let texts = CStrings(values)
+    let result = withExtendedLifetime(texts) {
+      PQexecParams(handle, sql, Int32(values.count), nil, texts.pointers, nil, nil, 0)
     }
-    defer { for pointer in pointers { UnsafeMutablePointer(mutating: pointer)?.deallocate() } }
-    return try checked(PQexecParams(handle, sql, Int32(pointers.count), nil, pointers, nil, nil, 0))
+    return try checked(result)
   }
 
   private func checked(_ result: OpaquePointer?) throws -> OpaquePointer? {

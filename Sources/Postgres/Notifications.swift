@@ -66,7 +66,9 @@ final class Notifications: @unchecked Sendable {
       isConnecting = false
       switch result {
       case .success(let new): connected(new)
-      case .failure: loop.schedule(after: connector.pause) { [weak self] in self?.connect() }
+      case .failure:
+        let pause = max(connector.pause, .milliseconds(50))
+        loop.schedule(after: pause) { [weak self] in self?.connect() }
       }
     }
   }

@@ -92,30 +92,3 @@ package struct Query: Sendable, ExpressibleByStringInterpolation, CustomStringCo
     ("0"..."9").contains(scalar) ? Int(scalar.value - 48) : nil
   }
 }
-
-/// The values of a query in PostgreSQL's binary form, one after the other in one buffer.
-struct Parameters: Sendable {
-  struct Slot: Sendable {
-    let type: PostgresType
-    let offset: Int
-    /// -1 for NULL.
-    let length: Int
-  }
-
-  private(set) var slots: [Slot] = []
-  private(set) var bytes: [UInt8] = []
-
-  var count: Int { slots.count }
-
-  mutating func append<Value: PostgresCodable>(_ value: Value) {
-    let offset = bytes.count
-    let isNull = !value.encode(to: &bytes)
-    slots.append(Slot(type: Value.postgresType, offset: offset, length: isNull ? -1 : bytes.count - offset))
-  }
-
-  mutating func append(contentsOf other: Parameters) {
-    let base = bytes.count
-    bytes.append(contentsOf: other.bytes)
-    slots.append(contentsOf: other.slots.map { Slot(type: $0.type, offset: $0.offset + base, length: $0.length) })
-  }
-}

@@ -119,7 +119,7 @@ final class SharedConnection: StatementRunner, TurnEndHandler, @unchecked Sendab
     if statement.isCancelled, error.isCancellation { return statement.fail(CancellationError()) }
     let wasHitByCancel =
       error.isCancellation && connection.map { $0.cancelRequests > statement.cancelRequestsBefore } ?? false
-    guard !statement.wasRepeated, error.isStalePlan || wasHitByCancel else {
+    guard !statement.wasRepeated, error.isStalePlan || error.isRetryable || wasHitByCancel else {
       return statement.fail(error.asThrown)
     }
     statement.wasRepeated = true

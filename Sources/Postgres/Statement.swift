@@ -14,7 +14,7 @@ final class Statement: @unchecked Sendable {
 
   /// The waiting task was cancelled.
   var isCancelled = false
-  /// Was run again because its prepared form was stale or a cancel request for another statement hit it.
+  /// Was run again because its prepared form was stale, it met a deadlock, or another's cancel request hit it.
   var wasRepeated = false
   /// Number of cancel requests of the connection when it was sent.
   var cancelRequestsBefore = 0

@@ -9,8 +9,9 @@ final class TransactionPool: @unchecked Sendable {
   private let connector: Connector
   private let configuration: DatabaseConfiguration
   private var idle: [Connection] = []
-  /// Open, lent or being opened.
-  private var total = 0
+  /// Idle and lent.
+  private var open: [Connection] = []
+  private var opening = 0
   private var waiters = Queue<Waiter>()
 
   init(loop: EventLoop, connector: Connector, configuration: DatabaseConfiguration) {
@@ -69,17 +70,18 @@ final class TransactionPool: @unchecked Sendable {
   }
 
   private func openIfNeeded() {
-    guard !waiters.isEmpty, total < configuration.transactionConnectionsPerLoop else { return }
-    total += 1
+    guard !waiters.isEmpty, open.count + opening < configuration.transactionConnectionsPerLoop else { return }
+    opening += 1
     connector.connect { [self] result in
+      opening -= 1
       switch result {
       case .success(let connection):
+        open.append(connection)
         connection.onClose = { [weak self] in self?.closed($0) }
         deliver(connection)
       case .failure(let error):
-        total -= 1
         // While others are open, those who wait get one of them.
-        guard total == 0 else { return }
+        guard open.isEmpty, opening == 0 else { return }
         for waiter in waiters.removeAll() { waiter.finish(.failure(error)) }
       }
     }
@@ -95,7 +97,7 @@ final class TransactionPool: @unchecked Sendable {
 
   private func closed(_ connection: Connection) {
     idle.removeAll { $0 === connection }
-    total -= 1
+    open.removeAll { $0 === connection }
     openIfNeeded()
   }
 
@@ -112,6 +114,6 @@ final class TransactionPool: @unchecked Sendable {
 
   func close() {
     for waiter in waiters.removeAll() { waiter.finish(.failure(ServiceError.databaseUnavailable(nil))) }
-    for connection in idle { connection.close() }
+    for connection in open { connection.close() }
   }
 }

@@ -150,8 +150,8 @@ struct TransactionTests {
         }
       }
       let meeting = Meeting()
-      async let left: Void = hit(1, 2, retries: 1, meeting)
-      async let right: Void = hit(2, 1, retries: 1, meeting)
+      async let left: Void = hit(1, 2, retries: 20, meeting)
+      async let right: Void = hit(2, 1, retries: 20, meeting)
       _ = try await (left, right)
       #expect(try await database.query("SELECT sum(hits)::bigint FROM t")[0].decode(Int.self) == 4)
 
@@ -191,7 +191,47 @@ struct TransactionTests {
     }
   }
 
-  @Test("Postgres a serializable transaction sees one state of the data")
+  @Test("Postgres a session lost during COMMIT says that the outcome is not known")
+  func lostCommit() async throws {
+    try await PostgresFixture.with { fixture in
+      let database = fixture.database
+      try await database.execute("CREATE TABLE t (n bigint)")
+      try await database.execute(
+        """
+        CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(600); RETURN NEW; END'
+        """)
+      try await database.execute(
+        """
+        CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION dawdle()
+        """)
+      async let outcome = #expect(throws: ServiceError.self) {
+        try await database.transaction { try await $0.execute("INSERT INTO t VALUES (1)") }
+      }
+      try await until { try await fixture.running(like: "COMMIT") == 1 }
+      #expect(try await fixture.endSessions(lastQueryLike: "COMMIT") == 1)
+      let error = await outcome
+      #expect(error?.code == .unavailable)
+      #expect(error?.reason == "COMMIT_UNKNOWN")
+    }
+  }
+
+  @Test("Postgres closing the database ends a transaction under way with UNAVAILABLE")
+  func closed() async throws {
+    try await PostgresFixture.with { fixture in
+      let database = fixture.database
+      let error = await #expect(throws: ServiceError.self) {
+        try await database.transaction { transaction in
+          _ = try await transaction.query("SELECT 1")
+          await database.close()
+          _ = try await transaction.query("SELECT 2")
+        }
+      }
+      #expect(error?.code == .unavailable)
+    }
+  }
+
+  @Test("Postgres a repeatable-read transaction sees one state of the data")
   func isolation() async throws {
     try await PostgresFixture.with { fixture in
       let database = fixture.database
