@@ -74,6 +74,7 @@ let package = Package(
     service("vault"),
     service("entitlement"),
 
+    service("confirmation"),
     service("delivery"),
     service("notifications", ["Mail"]),
 
@@ -92,7 +93,7 @@ let package = Package(
     .target(
       name: "CProtobufTests", dependencies: ["CProtobufC"], path: "Tests/CProtobufTests", exclude: ["kinds.proto", "oracle.py"],
       publicHeadersPath: "include"),
-    tests("ProtobufTests", ["Protobuf", "API", "Primitives", "CProtobufTests", "CProtobufC"]),
+    tests("ProtobufTests", ["Protobuf", "API", "Primitives", "CProtobufTests", "CProtobufC", "protoc-gen-swift-rpc"]),
     tests("RPCTests", ["RPC", "HTTP2", "API", "Protobuf", "EventLoop", "Primitives"]),
     tests("PostgresTests", ["Postgres", "EventLoop", "Primitives"]),
     tests("SealingTests", ["Sealing", "EventLoop", "Primitives"]),

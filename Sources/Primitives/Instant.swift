@@ -20,7 +20,10 @@ package struct Instant: Hashable, Sendable, Comparable, CustomStringConvertible 
   }
 
   /// Whole seconds since 1970, rounded down.
-  package var seconds: Int64 { Int64((Double(microseconds) / 1_000_000).rounded(.down)) }
+  package var seconds: Int64 {
+    let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    return remainder < 0 ? quotient - 1 : quotient
+  }
   /// The nanoseconds after `seconds`, 0 to 999,999,000.
   package var nanoseconds: Int32 { Int32((microseconds - seconds * 1_000_000) * 1000) }
 
