@@ -1,0 +1,78 @@
+import EventLoop
+import HTTP2
+import Primitives
+
+/// A client that sends what it is told, right or wrong, and shows the response as it came.
+final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
+  // Safety: touched on its loop only; `send` and `connect` run there.
+  private var session: HTTP2Session?
+
+  struct Response: Sendable {
+    var headers: [String: String] = [:]
+    var body: [UInt8] = []
+    var code = HTTP2ErrorCode.connectionLost
+    var status: String? { headers["grpc-status"] }
+  }
+
+  static func connect(port: Int, on loop: EventLoop) async throws -> RawClient {
+    try await withTaskExecutorPreference(loop) {
+      let transport = try await ByteStream.connect(to: SocketAddress("127.0.0.1:\(port)")!, on: loop)
+      let client = RawClient()
+      client.session = HTTP2Session(role: .client, transport: transport, limits: HTTP2Limits(), delegate: client)
+      return client
+    }
+  }
+
+  /// A well-formed call but for `changes`: a value replaces or adds a field, nil leaves it out.
+  func call(
+    _ path: String = "/test.Notes/Unary", _ changes: [(String, String?)] = [], body: [UInt8] = [0, 0, 0, 0, 0],
+    on loop: EventLoop
+  ) async -> Response {
+    var fields: [(String, String)] = [
+      (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "test"),
+      ("content-type", "application/grpc"), ("te", "trailers"),
+    ]
+    for (name, value) in changes {
+      let index = fields.firstIndex { $0.0 == name }
+      if let index, let value { fields[index].1 = value } else if let index { fields.remove(at: index) } else if let value { fields.append((name, value)) }
+    }
+    var list = HeaderList()
+    for (name, value) in fields { list.append(name, value) }
+    return await withTaskExecutorPreference(loop) { [list] in
+      await withCheckedContinuation { continuation in
+        let handler = Handler(continuation)
+        let stream = self.session?.request(list, isEnd: false, handler: handler)
+        handler.stream = stream
+        stream?.write(body)
+        stream?.finish()
+      }
+    }
+  }
+
+  func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? { nil }
+  func settled() {}
+  func goneAway(_ code: HTTP2ErrorCode) {}
+  func streamClosed() {}
+  func closed(_ error: (any Error)?) { session = nil }
+
+  private final class Handler: HTTP2StreamHandler {
+    private let continuation: CheckedContinuation<Response, Never>
+    private var response = Response()
+    var stream: HTTP2Stream?
+
+    init(_ continuation: CheckedContinuation<Response, Never>) { self.continuation = continuation }
+
+    func header(_ name: Span<UInt8>, _ value: Span<UInt8>) { response.headers[name.text] = value.text }
+    func headersEnded(isEnd: Bool) {}
+    func data(_ bytes: Span<UInt8>) {
+      response.body.append(bytes)
+      stream?.consume(bytes.count)
+    }
+    func ended() {}
+    func drained() {}
+    func closed(_ code: HTTP2ErrorCode) {
+      response.code = code
+      continuation.resume(returning: response)
+    }
+  }
+}
