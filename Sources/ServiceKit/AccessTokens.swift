@@ -1,5 +1,5 @@
 internal import API
-package import Primitives
+internal import Primitives
 package import RPC
 package import Sealing
 internal import Synchronization

@@ -1,7 +1,8 @@
 package import API
 internal import Events
 package import Postgres
-package import Primitives
+internal import Protobuf
+internal import Primitives
 package import RPC
 internal import Sealing
 

@@ -1,7 +1,7 @@
 package import API
 internal import Events
 package import Postgres
-package import Primitives
+internal import Primitives
 package import RPC
 internal import Synchronization
 

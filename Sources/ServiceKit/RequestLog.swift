@@ -1,5 +1,5 @@
 package import Postgres
-package import Primitives
+internal import Primitives
 package import Protobuf
 package import RPC
 internal import Sealing

@@ -74,16 +74,14 @@ package enum ServiceMain {
     guard configuration.faults.isEmpty else {
       throw ConfigurationFault(text: configuration.faults.joined(separator: "; "))
     }
-    let group = EventLoopGroup(count: 1)
-    let applied = try await Migrator(url: url, schema: name, group: group).migrate(migrations)
+    let applied = try await Migrator(url: url, schema: name).migrate(migrations)
     for migration in applied { print("applied \(migration)") }
     if applied.isEmpty { print("nothing to apply") }
-    await group.shutdown()
   }
 
   private static func check(_ name: String, _ migrations: [Migration], _ config: ServiceConfig) async throws {
     let group = EventLoopGroup(count: 1)
-    let pending = try await Migrator(url: config.databaseURL, schema: name, group: group).check(migrations)
+    let pending = try await Migrator(url: config.databaseURL, schema: name).check(migrations)
     _ = try Neighbours(config.transport, group: group)
     await group.shutdown()
     guard pending.isEmpty else {
@@ -104,7 +102,7 @@ package enum ServiceMain {
       pool: BlockingPool(name: name, threads: 2, queueMax: 32),
       neighbours: try Neighbours(config.transport, group: group), dataKeys: dataKeys,
       requests: RequestLog(database: database, dataKeys: dataKeys),
-      pageTokens: PageTokenSealer(key: config.pageTokenKey))
+      pageTokens: try PageTokenSealer(key: config.pageTokenKey))
     let parts = try await build(runtime)
     let health = HealthService(services: parts.services, database: database)
     let services = parts.services + [EventLog(database: database, schema: name), health]

@@ -1,7 +1,7 @@
 package import EventLoop
 package import Events
 package import Postgres
-package import Primitives
+internal import Primitives
 package import RPC
 package import Sealing
 
