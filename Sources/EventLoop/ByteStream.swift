@@ -157,26 +157,34 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
     loop.assertCurrent()
     guard !isReadingPaused else { return }
     isReadingPaused = true
-    if isStarted { watch() }
+    watch()
   }
 
   package func resumeReading() {
     loop.assertCurrent()
     guard isReadingPaused else { return }
     isReadingPaused = false
-    if isStarted { watch() }
+    watch()
     // The TLS layer may hold bytes that the system no longer reports.
     if tls != nil { loop.executeHere { self.receive() } }
   }
 
+  /// After `close()` what still comes is read and dropped.
+  private var mayReceive: Bool {
+    switch state {
+    case .connecting, .handshaking, .closed: false
+    case .open: isAnnounced && !isReadingPaused
+    case .closing, .lingering: true
+    }
+  }
+
   private func receive() {
-    guard state == .open || state >= .closing, state != .closed else { return }
+    guard mayReceive else { return }
     // After our closing alert only the peer's end matters.
     if let tls, state != .lingering { receive(tls) } else { receivePlain() }
   }
 
   private func receivePlain() {
-    guard isAnnounced, !isReadingPaused || state != .open else { return }
     let buffer = loop.receiveBuffer
     let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
     if count > 0 {
@@ -191,7 +199,7 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
   private func receive(_ tls: TLSSession) {
     let buffer = loop.receiveBuffer
     var filled = 0
-    while isAnnounced, !isReadingPaused || state != .open {
+    while mayReceive {
       let outcome = tls.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
       switch outcome {
       case .done(let count):
@@ -261,7 +269,7 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
     state = .closed
     timer?.cancel()
     timer = nil
-    if watched != [] || isStarted { loop.deregister(descriptor) }
+    if isStarted { loop.deregister(descriptor) }
     tls?.free()
     Glibc.close(descriptor)
     output.free(loop.outputStorage)
@@ -292,10 +300,12 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
 
   /// Loop thread only. Registers the descriptor and begins the handshake; `timeout` covers all until established.
   func start(timeout: Duration?) {
+    // The owner may have ended it already.
+    guard state != .closed else { return }
     isStarted = true
     watched = state == .connecting ? .writable : .readable
     loop.register(descriptor, watched, handler: self)
-    if let timeout, state != .open {
+    if let timeout, state < .open {
       timer = loop.schedule(after: timeout) { self.finish(StreamError.timedOut) }
     }
     switch state {
@@ -371,14 +381,12 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
   // MARK: Readiness
 
   private func watch() {
-    guard state != .closed else { return }
+    guard isStarted, state != .closed else { return }
     var wanted: Interest = []
     switch state {
     case .connecting: wanted = .writable
     case .handshaking: wanted = handshakeWantsWrite ? .writable : .readable
-    case .open: if isAnnounced, !isReadingPaused { wanted = .readable }
-    case .closing, .lingering: wanted = .readable
-    case .closed: break
+    case .open, .closing, .lingering, .closed: if mayReceive { wanted = .readable }
     }
     if isSendBlocked { wanted.insert(.writable) }
     guard wanted != watched else { return }
@@ -394,7 +402,7 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
     case .closed: return
     }
     if events.contains(.readable) {
-      if !isReadingPaused || state != .open, isAnnounced || state != .open {
+      if mayReceive {
         receive()
       } else if events.contains(.writable), !isSendBlocked {
         // Nothing is watched, so this is the peer's reset.

@@ -22,6 +22,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
     var jobs: ContiguousArray<UnownedJob> = []
     var closures: ContiguousArray<@Sendable () -> Void> = []
     var isEnded = false
+    var isRunningLate = false
   }
 
   private struct Registration {
@@ -36,6 +37,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
   private let remote = Mutex(RemoteWork())
   private let remotePending = Atomic<Bool>(false)
   private let asleep = Atomic<Bool>(false)
+  private let isEnded = Atomic<Bool>(false)
 
   // Loop thread only, from here on.
   private var jobs = JobRing()
@@ -95,7 +97,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
 
   @inline(__always)
   package func assertCurrent() {
-    assert(isCurrent, "called from outside the loop \(name)")
+    assert(isCurrent || isEnded.load(ordering: .relaxed), "called from outside the loop \(name)")
   }
 
   package func checkIsolated() {
@@ -125,19 +127,39 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
     }
   }
 
-  /// Any thread. Runs `work` on the loop, soon but never inside this call. After the loop has ended it is dropped.
+  /// Any thread. Runs `work` on the loop, soon but never inside this call. After the loop has ended it runs on the
+  /// calling thread, one piece at a time, so that nobody waits for it in vain.
   package func execute(_ work: @escaping @Sendable () -> Void) {
     if isCurrent {
       closures.append(work)
       return
     }
-    remote.withLock { if !$0.isEnded { $0.closures.append(work) } }
-    wake()
+    let isEnded = remote.withLock { remote in
+      remote.closures.append(work)
+      return remote.isEnded
+    }
+    if isEnded { runLateWork() } else { wake() }
+  }
+
+  private func runLateWork() {
+    var mayRun = remote.withLock { remote in
+      defer { remote.isRunningLate = true }
+      return !remote.isRunningLate
+    }
+    while mayRun {
+      let work = remote.withLock { remote in
+        if remote.closures.isEmpty { remote.isRunningLate = false }
+        return remote.closures.isEmpty ? nil : remote.closures.removeFirst()
+      }
+      work?()
+      mayRun = work != nil
+    }
   }
 
   /// Loop thread only: `execute` for work that cannot be sent to another thread.
   package func executeHere(_ work: @escaping () -> Void) {
     assertCurrent()
+    if isEnded.load(ordering: .relaxed) { return work() }
     closures.append(work)
   }
 
@@ -362,6 +384,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
     }
     guard isIdle else { return false }
     registrations = []
+    isEnded.store(true, ordering: .relaxed)
     thread.store(0, ordering: .relaxed)
     pthread_setspecific(Self.currentKey, nil)
     onEnd?()

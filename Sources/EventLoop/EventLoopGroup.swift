@@ -22,7 +22,7 @@ package final class EventLoopGroup: Sendable {
     return next()
   }
 
-  /// Closes what is registered, runs what is queued and ends the threads. Call it once, from outside the loops.
+  /// Closes what is registered, runs what is queued, drops timers that are not due and ends the threads.
   package func shutdown() async {
     for loop in loops {
       await withCheckedContinuation { continuation in

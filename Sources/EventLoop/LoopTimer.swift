@@ -1,7 +1,9 @@
 package import Primitives
 
 /// One piece of work that a loop runs later; made by `EventLoop.schedule`.
-package final class LoopTimer {
+///
+/// Safety: `@unchecked Sendable` so that a reference may travel; all but `deadline` is loop thread only.
+package final class LoopTimer: @unchecked Sendable {
   package let deadline: Monotonic
   fileprivate var work: (() -> Void)?
   private unowned let heap: TimerHeap

@@ -50,6 +50,8 @@ final class Exchange: @unchecked Sendable {
       refusal.headers.append(("Allow", "GET, HEAD, POST"))
       return refusal
     }
+    // Two ways to say how long the body is are how requests are smuggled past a proxy (RFC 9112 §6.3).
+    if header("Content-Length") != nil, header("Transfer-Encoding") != nil { return Self.malformed }
     if let length = header("Content-Length"), UInt64(length).map({ $0 > UInt64(limits.bodyBytesMax) }) ?? true {
       return Self.tooLarge
     }

@@ -148,6 +148,37 @@ struct StreamTests {
     await group.shutdown()
   }
 
+  @Test("EventLoop a stream may be ended while it is being accepted", arguments: [true, false])
+  func endedAtOnce(_ isAborted: Bool) async throws {
+    let recorder = StreamRecorder()
+    let listener = try Listener.listen(on: .v4(0x7f00_0001, port: 0), group: group) { stream in
+      stream.delegate = recorder
+      stream.write([1, 2, 3])
+      if isAborted { stream.abort() } else { stream.close() }
+    }
+    let stream = try await ByteStream.connect(to: .v4(0x7f00_0001, port: UInt16(listener.port)), on: loop)
+    let client = StreamRecorder()
+    await on(loop) { stream.delegate = client }
+    #expect(await client.bytes(.max) == (isAborted ? [] : [1, 2, 3]))
+    #expect(await recorder.next() == .closed(isAborted ? .aborted : nil))
+    await group.shutdown()
+  }
+
+  @Test("EventLoop listeners and streams can be ended after their loop")
+  func endedLate() async throws {
+    let server = try EchoServer(group: group, echoes: false)
+    let stream = try await ByteStream.connect(to: server.address, on: loop)
+    await group.shutdown()
+    await server.listener.close()
+    await withCheckedContinuation { continuation in
+      loop.execute {
+        stream.close()
+        stream.abort()
+        stream.loop.execute { continuation.resume() }
+      }
+    }
+  }
+
   @Test("EventLoop the end of the loop closes its streams")
   func loopEnd() async throws {
     let server = try EchoServer(group: group, echoes: false)

@@ -140,6 +140,16 @@ struct HTTPServerTests {
     await end(server)
   }
 
+  @Test("HTTPServer a request with both a length and chunks gets 400")
+  func smuggling() async throws {
+    let server = try serve { _ in .text("served") }
+    let answer = try await RawClient.send(
+      "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      port: server.port, loop: loop)
+    #expect(answer?.status == 400)
+    await end(server)
+  }
+
   @Test("HTTPServer twenty handlers wait at once")
   func parallelHandlers() async throws {
     let shared = Shared(Mutex<[CheckedContinuation<Void, Never>]>([]))
