@@ -13,7 +13,7 @@ CREATE INDEX outbox_unplaced ON outbox (sequence) WHERE position IS NULL;
 
 -- One row: the last position given. Its lock makes positions appear in order.
 CREATE TABLE outbox_head (
-  only boolean PRIMARY KEY DEFAULT true CHECK (only),
+  single boolean PRIMARY KEY DEFAULT true CHECK (single),
   position bigint NOT NULL
 );
 INSERT INTO outbox_head (position) VALUES (0);
