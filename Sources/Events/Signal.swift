@@ -1,5 +1,5 @@
 internal import EventLoop
-package import Primitives
+internal import Primitives
 internal import Synchronization
 
 /// A doorbell: `ring` wakes everyone who waits, and a ring that came since `count` was read is never missed.

@@ -1,6 +1,6 @@
 package import API
 package import Postgres
-package import Primitives
+internal import Primitives
 package import Protobuf
 package import RPC
 
