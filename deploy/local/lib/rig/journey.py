@@ -10,7 +10,6 @@ import textwrap
 import time
 import zoneinfo
 from dataclasses import dataclass
-from functools import cached_property
 
 from .browser import Browser
 from .client import Client, expect_error
@@ -31,6 +30,31 @@ Do not be sad for **too long**. The *garden* wants its ++water++.
 - The key is under the stone.
 - The piano is for [whoever plays](https://example.org/piano).
 """
+
+
+class step:
+    """A property that is walked once. One that failed fails at once when it is needed again, naming the first cause."""
+
+    def __init__(self, walk):
+        self.walk = walk
+        self.__doc__ = walk.__doc__
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, journey, owner=None):
+        if journey is None:
+            return self
+        if self.name in journey.failed:
+            raise AssertionError(f"the step {self.name!r} failed before: {journey.failed[self.name]}")
+        try:
+            value = self.walk(journey)
+        except Exception as error:
+            journey.failed[self.name] = str(error)[:300]
+            raise
+        # From now on the attribute itself is found first.
+        journey.__dict__[self.name] = value
+        return value
 
 
 @dataclass
@@ -56,6 +80,7 @@ class Journey:
         self.anyone = Client(stack.layout, patience=patience)
         self._tell = tell or (lambda line: None)
         self._steps = 0
+        self.failed: dict[str, str] = {}
 
     # Telling
 
@@ -121,7 +146,7 @@ class Journey:
         person.client = self.anyone.with_token(fresh.access_token)
         person.refresh_token = fresh.refresh_token
 
-    @cached_property
+    @step
     def author(self) -> Person:
         self.tell("Anna registers, follows the mailed link and signs in.")
         person = self.register("Anna Lindqvist", "anna@example.org")
@@ -130,12 +155,12 @@ class Journey:
 
     # Recipients
 
-    @cached_property
+    @step
     def group(self) -> str:
         self.tell("She makes a group.")
         return self.author.client.recipients.CreateGroup(name="Family").group.group_id
 
-    @cached_property
+    @step
     def recipients(self) -> dict:
         """Recipients by first name; Clara and David are in the group, Ben has been asked to accept."""
         group = self.group
@@ -150,7 +175,7 @@ class Journey:
                          group_ids=[group]).recipient,
         }
 
-    @cached_property
+    @step
     def prompt(self) -> Mail:
         assert self.recipients
         mail = self.mail.wait_for("ben@example.org")
@@ -162,7 +187,7 @@ class Journey:
         recipient_id = self.recipients[name].recipient_id
         return self.author.client.recipients.GetRecipient(recipient_id=recipient_id).recipient.acceptance
 
-    @cached_property
+    @step
     def accepted(self) -> bool:
         link = self.prompt.link
         self.tell("Ben opens the page of his mail and accepts.")
@@ -182,7 +207,7 @@ class Journey:
             "delivery_condition": {"immediate": {}},
         }
 
-    @cached_property
+    @step
     def refused_without_administrator(self) -> bool:
         content = self.letter_content()
         self.tell("She tries to save a letter: refused, for nobody could confirm her passing yet.")
@@ -191,7 +216,7 @@ class Journey:
         self.note(failure.message)
         return True
 
-    @cached_property
+    @step
     def designation(self):
         assert self.refused_without_administrator
         self.tell("She designates Eva as her administrator; Eva is told by mail.")
@@ -199,7 +224,7 @@ class Journey:
             administrator={"contact": {"name": "Eva Brandt", "email": "eva@example.org"}})
         return answer.designations[0]
 
-    @cached_property
+    @step
     def role_mail(self) -> Mail:
         assert self.designation
         mail = self.mail.wait_for("eva@example.org")
@@ -207,7 +232,7 @@ class Journey:
         self.show(mail.text)
         return mail
 
-    @cached_property
+    @step
     def administrator(self) -> Person:
         assert self.role_mail
         self.tell("Eva registers with that address and proves it.")
@@ -215,7 +240,7 @@ class Journey:
         self.verify(person)
         return person
 
-    @cached_property
+    @step
     def verification(self):
         """Anna, on Eva's list."""
         client = self.administrator.client
@@ -232,14 +257,14 @@ class Journey:
 
     # Messages
 
-    @cached_property
+    @step
     def letter(self):
         assert self.designation
         content = self.letter_content()
         self.tell("Anna saves a letter to Ben and the family, for the moment of the confirmation.")
         return self.author.client.vault.SaveToVault(content=content).message
 
-    @cached_property
+    @step
     def note_in_a_month(self):
         assert self.designation
         content = {
@@ -250,12 +275,12 @@ class Journey:
         self.tell("And a note to Clara for one month after.")
         return self.author.client.vault.SaveToVault(content=content).message
 
-    @cached_property
+    @step
     def date(self) -> datetime.date:
         """The specific date: somewhat over a year from now."""
         return datetime.datetime.now(zoneinfo.ZoneInfo(ZONE)).date() + datetime.timedelta(days=400)
 
-    @cached_property
+    @step
     def note_on_a_date(self):
         assert self.designation
         day = {"year": self.date.year, "month": self.date.month, "day": self.date.day}
@@ -267,7 +292,7 @@ class Journey:
         self.tell(f"And a note to David for {self.date}.")
         return self.author.client.vault.SaveToVault(content=content).message
 
-    @cached_property
+    @step
     def draft(self):
         content = {
             "type": "MESSAGE_TYPE_LETTER", "title": "Not for anyone", "body": "This must never leave.",
@@ -276,7 +301,7 @@ class Journey:
         self.tell("And a draft that must never leave.")
         return self.author.client.vault.SaveDraft(content=content).message
 
-    @cached_property
+    @step
     def summary(self):
         """The vault's counts once all four messages are there."""
         assert self.letter and self.note_in_a_month and self.note_on_a_date and self.draft
@@ -286,7 +311,7 @@ class Journey:
 
     # Confirmation
 
-    @cached_property
+    @step
     def attempt(self):
         designation_id = self.verification.designation_id
         assert self.summary and self.accepted
@@ -295,12 +320,15 @@ class Journey:
         self.show(found.explanation)
         return found
 
-    @cached_property
+    @step
     def code_mail(self) -> Mail:
         assert self.attempt
-        return self.mail.wait_for(self.administrator.email)
+        mail = self.mail.wait_for(self.administrator.email)
+        self.note(f"mail: {mail.subject}")
+        self.show(mail.text)
+        return mail
 
-    @cached_property
+    @step
     def challenge(self):
         code = re.search(r"\b\d{6}\b", self.code_mail.text).group()
         self.tell("She answers her own security question and types the mailed code.")
@@ -311,7 +339,7 @@ class Journey:
         return self.administrator.client.confirmation.ConfirmPassing(
             attempt_id=self.attempt.attempt_id, typed_name=self.attempt.display_name)
 
-    @cached_property
+    @step
     def confirmation(self):
         assert self.challenge
         self.tell("She types Anna's name and confirms.")
@@ -321,7 +349,7 @@ class Journey:
 
     # Delivery
 
-    @cached_property
+    @step
     def letters(self) -> dict:
         """The letter's mails by the first name of their recipients."""
         assert self.confirmation
@@ -356,13 +384,13 @@ class Journey:
             assert time.monotonic() < until, f"expected {sorted(wanted)}, found {sorted(self.statuses())}"
             time.sleep(0.1)
 
-    @cached_property
+    @step
     def sent(self) -> bool:
         assert self.letters
         self.wait_for_statuses(["SENT"] * 3 + ["PENDING"] * 2)
         return True
 
-    @cached_property
+    @step
     def page(self) -> str:
         """The letter's page as Ben reads it."""
         assert self.sent
@@ -372,18 +400,18 @@ class Journey:
         assert "VIEWED" not in self.statuses(), "opening the page alone has marked the letter as viewed"
         return self.press("Open").text
 
-    @cached_property
+    @step
     def page_source(self) -> str:
         assert self.page
         return self.browser.source
 
-    @cached_property
+    @step
     def viewed(self) -> bool:
         assert self.page and self.page_source
         self.wait_for_statuses(["VIEWED"] + ["SENT"] * 2 + ["PENDING"] * 2)
         return True
 
-    @cached_property
+    @step
     def acknowledged(self):
         assert self.viewed
         self.tell("He acknowledges it.")
@@ -406,7 +434,7 @@ class Journey:
         return [datetime.datetime.combine(day, nine).astimezone(datetime.timezone.utc)
                 for day in (datetime.date(year, month, min(anchor.day, last)), self.date)]
 
-    @cached_property
+    @step
     def schedule(self) -> list:
         assert self.sent
         self.tell("The two notes wait for their days; the draft is nowhere.")

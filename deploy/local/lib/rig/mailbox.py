@@ -33,6 +33,11 @@ class Mail:
             raise AssertionError(f"{self.path.name} has {len(self.links)} links where one was expected: {self.links}")
         return self.links[0]
 
+    @property
+    def token(self) -> str:
+        """The secret in the mail's only link: 32 bytes in base64url."""
+        return re.search(r"[A-Za-z0-9_-]{43}", self.link).group()
+
 
 def read(path: Path) -> Mail:
     message = BytesParser(policy=email.policy.default).parsebytes(path.read_bytes())

@@ -10,7 +10,7 @@ from .layout import DATABASE_SERVICES, LOCAL, ROOT, Layout, build_configuration,
 
 
 def build(steps: Steps, tests: bool) -> None:
-    if os.environ.get("AFTERTHOUGHTS_BIN"):
+    if os.environ.get("AFTERTHOUGHTS_BIN") and not tests:
         steps.detail(f"taking the executables in {executables()}")
         return
     command = ["swift", "build", "--package-path", ROOT, "--scratch-path", scratch_path(),

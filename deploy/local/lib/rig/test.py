@@ -205,6 +205,12 @@ def main() -> int:
     return close(results)
 
 
+def excerpt(why: str) -> list:
+    """The first lines of an explanation and its end, where the cause stands."""
+    lines = why.strip().splitlines()
+    return lines if len(lines) <= 24 else [*lines[:6], "...", *lines[-16:]]
+
+
 def close(results: list) -> int:
     failed = [result for result in results if result.outcome == FAILED]
     skipped = [result for result in results if result.outcome == SKIPPED]
@@ -214,7 +220,7 @@ def close(results: list) -> int:
         say("\nWhat failed:")
         for result in failed:
             say(f"- [{result.suite}] {result.name}")
-            for line in result.why.strip().splitlines()[:40]:
+            for line in excerpt(result.why):
                 say(f"      {line}")
         say(f"Full output: {FOLDER}")
     passed = len(results) - len(failed) - len(skipped)
