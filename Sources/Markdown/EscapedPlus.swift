@@ -1,8 +1,7 @@
 /// `\+` is a plus sign that is no mark. cmark resolves escapes before the marks are looked for, so an escaped plus
 /// travels through it as a noncharacter.
 enum EscapedPlus {
-  /// U+FDD0, as a scalar and in UTF-8.
-  private static let standInScalar = Unicode.Scalar(0xFDD0 as UInt32)
+  /// U+FDD0.
   private static let standIn: [UInt8] = [0xEF, 0xB7, 0x90]
 
   /// The source with every escaped plus hidden; the noncharacter itself becomes U+FFFD.
@@ -38,12 +37,21 @@ enum EscapedPlus {
   static func typed(_ text: String) -> String { replaced(text, with: "\\+") }
 
   private static func replaced(_ text: String, with plus: String) -> String {
-    guard text.unicodeScalars.contains(where: { $0 == standInScalar }) else { return text }
-    var output = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars {
-      if scalar == standInScalar { output.append(contentsOf: plus.unicodeScalars) } else { output.append(scalar) }
+    let bytes = Array(text.utf8)
+    guard contains(bytes, standIn) else { return text }
+    var output: [UInt8] = []
+    output.reserveCapacity(bytes.count)
+    var position = 0
+    while position < bytes.count {
+      if bytes[position...].starts(with: standIn) {
+        output += plus.utf8
+        position += standIn.count
+      } else {
+        output.append(bytes[position])
+        position += 1
+      }
     }
-    return String(output)
+    return String(decoding: output, as: UTF8.self)
   }
 
   private static func contains(_ bytes: [UInt8], _ pattern: [UInt8]) -> Bool {

@@ -72,13 +72,14 @@ package enum Normalisation {
     _ text: String, field: String, lengths: ClosedRange<Int>
   ) throws(ServiceError) -> String {
     let composed = map(text, [UTF8PROC_STABLE, UTF8PROC_COMPOSE])
-    var lines = String.UnicodeScalarView()
-    var previous: Unicode.Scalar?
-    for scalar in composed.unicodeScalars {
-      if scalar == "\r" { lines.append("\n") } else if !(scalar == "\n" && previous == "\r") { lines.append(scalar) }
-      previous = scalar
+    var lines: [UInt8] = []
+    lines.reserveCapacity(composed.utf8.count)
+    var previous: UInt8 = 0
+    for byte in composed.utf8 {
+      if byte == 13 { lines.append(10) } else if !(byte == 10 && previous == 13) { lines.append(byte) }
+      previous = byte
     }
-    let result = trimmed(String(lines))
+    let result = trimmed(String(decoding: lines, as: UTF8.self))
     let isForbidden = { (scalar: Unicode.Scalar) in
       scalar.properties.generalCategory == .control && scalar != "\n" && scalar != "\t"
         || scalar.properties.isNoncharacterCodePoint

@@ -107,6 +107,14 @@ struct NormalisationTests {
     #expect(error?.code == .invalidArgument && error?.violations.first?.field == "name")
   }
 
+  @Test("Sealing brings a megabyte of white space to nothing")
+  func megabyte() throws {
+    let blank = String(repeating: " \r\n", count: 1 << 18)
+    #expect(try Normalisation.paragraphs(blank, field: "body", lengths: 0...10) == "")
+    #expect(try Normalisation.paragraphs(blank + "a" + blank, field: "body", lengths: 0...10) == "a")
+    #expect(Normalisation.answer(blank) == "" && Normalisation.email(blank) == nil)
+  }
+
   @Test("Sealing makes one kind of line end in text of several lines")
   func paragraphs() throws {
     #expect(try Normalisation.paragraphs("\r\na\r\nb\rc\n\td\n\n", field: "body", lengths: 1...20) == "a\nb\nc\n\td")
