@@ -20,8 +20,8 @@ package enum ServiceMain {
   /// - `settings` decodes the service's own settings; faults are gathered in the configuration.
   /// - `build` puts the service together.
   package static func run<Settings: Sendable>(
-    name: String, migrations: [Migration], settings: (inout Configuration) -> Settings,
-    build: (ServiceRuntime, Settings) async throws -> ServiceParts
+    name: String, migrations: [Migration], settings: @Sendable (inout Configuration) -> Settings,
+    build: @Sendable (ServiceRuntime, Settings) async throws -> ServiceParts
   ) async -> Never {
     ProcessSignals.takeOver()
     var configuration = Configuration.process()
