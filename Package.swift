@@ -74,6 +74,7 @@ let package = Package(
     service("vault"),
     service("entitlement"),
 
+    service("recipients"),
     service("confirmation"),
     service("delivery"),
     service("notifications", ["Mail"]),

@@ -1,0 +1,90 @@
+internal import API
+internal import Events
+internal import Postgres
+internal import Primitives
+internal import RPC
+internal import Sealing
+internal import ServiceKit
+
+extension RecipientsService {
+  func sendPrompt(
+    _ request: RecipientsV1.SendPromptRequest, _ context: CallContext
+  ) async throws -> RecipientsV1.SendPromptResponse {
+    let account = try context.account().accountID
+    let id = try Fields.identifier(request.recipientID, "recipient_id")
+    guard !request.channels.isEmpty else { throw ServiceError.invalid("channels", "needs at least one") }
+    return try await requests.once(request.requestID, request, context) {
+      try await author(account, context)
+    } _: { author, transaction in
+      try await AccountLock.forChange(account, in: transaction)
+      let store = RecipientStore(transaction)
+      let recipient = try await stored(id, of: account, store)
+      _ = try RecipientRules.channels(request.channels, phone: recipient.fields.phone, field: "channels")
+      try RecipientsService.require(author, owns: recipient.fields, mayPrompt: true)
+      let wait = try await PromptStore(transaction).secondsUntilNext(id)
+      if wait > 0 {
+        throw ServiceError(
+          .resourceExhausted, "A recipient can be asked again after 7 days.", reason: "PROMPT_TOO_SOON",
+          retryAfter: .seconds(wait))
+      }
+      try await prompt(id, recipient.fields, from: author, account: account, in: transaction, context)
+      return RecipientsV1.SendPromptResponse(recipient: try await stored(id, of: account, store).wire)
+    }
+  }
+
+  func getPrompt(
+    _ request: RecipientsV1.GetPromptRequest, _ context: CallContext
+  ) async throws -> RecipientsV1.GetPromptResponse {
+    let prompt = try await found(request.token)
+    let author = try await author(prompt.account, context)
+    return RecipientsV1.GetPromptResponse(
+      senderName: author.displayName, recipientName: prompt.recipientName, acceptance: prompt.acceptance.wire)
+  }
+
+  func answerPrompt(
+    _ request: RecipientsV1.AnswerPromptRequest, _ context: CallContext
+  ) async throws -> RecipientsV1.AnswerPromptResponse {
+    guard let answer = Acceptance(request.answer), answer != .pending else {
+      throw ServiceError.invalid("answer", "must be accepted or declined")
+    }
+    return try await requests.once(request.requestID, request, context) {
+      let prompt = try await found(request.token)
+      return (prompt, try await author(prompt.account, context))
+    } _: { prepared, transaction in
+      let (prompt, author) = prepared
+      try await AccountLock.forChange(prompt.account, in: transaction)
+      if try await PromptStore(transaction).answer(prompt.recipient, answer) {
+        try await transaction.publish(
+          RecipientsV1.AcceptanceChanged(
+            accountID: "\(prompt.account)", recipientID: "\(prompt.recipient)", acceptance: answer.wire.rawValue),
+          subject: prompt.account, traceparent: context.traceparent)
+      }
+      return RecipientsV1.AnswerPromptResponse(senderName: author.displayName, acceptance: answer.wire)
+    }
+  }
+
+  /// Makes a link and mails it. A text provider does not exist yet: a prompt that asks for text only goes by mail too.
+  func prompt(
+    _ recipient: Identifier, _ fields: RecipientFields, from author: IdentityV1.Account, account: Identifier,
+    in transaction: Transaction, _ context: CallContext
+  ) async throws {
+    let token = LinkToken.random()
+    try await PromptStore(transaction).add(token, for: recipient)
+    try await courier.enqueue(
+      NotificationsV1.SendRequest(
+        requestID: "\(Identifier())", addressee: .init(name: fields.name, email: fields.email),
+        content: .acceptancePrompt(
+          .init(senderName: author.displayName, link: "\(publicURL)/prompt/\(token.text.reveal())"))),
+      in: transaction)
+    try await transaction.publish(
+      RecipientsV1.PromptRequested(accountID: "\(account)", recipientID: "\(recipient)"), subject: account,
+      traceparent: context.traceparent)
+  }
+
+  private func found(_ text: String) async throws -> Prompt {
+    guard let token = LinkToken(text), let prompt = try await PromptStore.find(token, in: database) else {
+      throw ServiceError.notFound("link")
+    }
+    return prompt
+  }
+}

@@ -1,0 +1,205 @@
+internal import API
+internal import Postgres
+internal import Primitives
+
+/// A recipient as stored.
+struct Recipient: Sendable {
+  let id: Identifier
+  let fields: RecipientFields
+  let acceptance: Acceptance
+  let promptTime: Instant?
+  let groups: [Identifier]
+  let revision: Int64
+  let createTime: Instant
+
+  var wire: RecipientsV1.Recipient {
+    RecipientsV1.Recipient(
+      recipientID: "\(id)", name: fields.name, email: fields.email, phone: fields.phone,
+      relationship: fields.relationship.wire, acceptance: acceptance.wire, promptTime: promptTime.map { .init($0) },
+      groupIDs: groups.map { "\($0)" }, revision: revision, createTime: .init(createTime))
+  }
+}
+
+/// How a list is narrowed and sorted.
+struct RecipientFilter: Sendable {
+  let search: String
+  let relationship: Relationship?
+  let acceptance: Acceptance?
+  /// The column that comes before the name.
+  let order: Order
+
+  enum Order: Int32, Sendable {
+    case name = 1
+    case relationship, acceptance
+  }
+}
+
+/// Recipients.
+struct RecipientStore {
+  private let transaction: Transaction
+
+  init(_ transaction: Transaction) {
+    self.transaction = transaction
+  }
+
+  /// ALREADY_EXISTS (EMAIL_TAKEN) when the account has that address already.
+  func add(_ id: Identifier, _ fields: RecipientFields, of account: Identifier) async throws {
+    try await uniqueEmail {
+      _ = try await transaction.execute(
+        """
+        INSERT INTO recipients (recipient_id, account_id, name, email, email_key, phone, relationship)
+        VALUES (\(id), \(account), \(fields.name), \(fields.email), \(fields.emailKey), \(fields.phone),
+          \(fields.relationship.rawValue))
+        """)
+    }
+  }
+
+  /// Sets the fields; with a new address the answer goes back to pending. ABORTED when the revision is another.
+  func update(
+    _ id: Identifier, _ fields: RecipientFields, newAddress: Bool, revision: Int64, of account: Identifier
+  ) async throws {
+    let updated = try await uniqueEmail {
+      try await transaction.execute(
+        """
+        UPDATE recipients SET name = \(fields.name), email = \(fields.email), email_key = \(fields.emailKey),
+          phone = \(fields.phone), relationship = \(fields.relationship.rawValue), revision = revision + 1,
+          acceptance = CASE WHEN \(newAddress) THEN 'pending' ELSE acceptance END,
+          prompt_time = CASE WHEN \(newAddress) THEN NULL ELSE prompt_time END
+        WHERE recipient_id = \(id) AND account_id = \(account) AND revision = \(revision)
+        """)
+    }
+    guard updated == 1 else {
+      throw ServiceError(
+        .aborted, "The recipient was changed meanwhile; read it again.", reason: "REVISION_MISMATCH")
+    }
+  }
+
+  /// False when there is none.
+  func remove(_ id: Identifier, of account: Identifier) async throws -> Bool {
+    try await transaction.execute(
+      "DELETE FROM recipients WHERE recipient_id = \(id) AND account_id = \(account)") == 1
+  }
+
+  func count(of account: Identifier) async throws -> Int {
+    let rows = try await transaction.query("SELECT count(*) FROM recipients WHERE account_id = \(account)")
+    return try rows.first?.decode(Int.self, at: 0) ?? 0
+  }
+
+  func find(_ id: Identifier, of account: Identifier) async throws -> Recipient? {
+    try RecipientStore.recipients(await transaction.query(RecipientStore.one(id, account))).first
+  }
+
+  static func find(_ id: Identifier, of account: Identifier, in database: Database) async throws -> Recipient? {
+    try recipients(await database.query(one(id, account))).first
+  }
+
+  /// Those of the ids that are the account's; all of them without ids.
+  static func all(of account: Identifier, among ids: [Identifier]?, in database: Database) async throws -> [Recipient] {
+    try recipients(
+      await database.query(
+        """
+        SELECT recipient_id, name, email, phone, relationship, acceptance, prompt_time, revision, create_time,
+          ARRAY(SELECT group_id FROM members m WHERE m.recipient_id = r.recipient_id ORDER BY group_id)
+        FROM recipients r
+        WHERE account_id = \(account) AND (\(ids == nil) OR recipient_id = ANY(\(ids ?? [])))
+        ORDER BY recipient_id
+        """))
+  }
+
+  /// One page after `after`, which is the sort key, name and id of the last row before it.
+  static func page(
+    of account: Identifier, _ filter: RecipientFilter, after: RecipientCursor?, limit: Int, in database: Database
+  ) async throws -> [Recipient] {
+    let start = after ?? RecipientCursor(key: "", name: "", id: Identifier(high: 0, low: 0))
+    return try recipients(
+      await database.query(
+        """
+        SELECT recipient_id, name, email, phone, relationship, acceptance, prompt_time, revision, create_time,
+          ARRAY(SELECT group_id FROM members m WHERE m.recipient_id = r.recipient_id ORDER BY group_id)
+        FROM recipients r
+        WHERE account_id = \(account)
+          AND (\(filter.search) = '' OR strpos(lower(name), lower(\(filter.search))) > 0
+            OR strpos(lower(email), lower(\(filter.search))) > 0)
+          AND (\(filter.relationship == nil) OR relationship = \(filter.relationship?.rawValue ?? ""))
+          AND (\(filter.acceptance == nil) OR acceptance = \(filter.acceptance?.rawValue ?? ""))
+          AND (CASE \(filter.order.rawValue) WHEN 2 THEN relationship WHEN 3 THEN acceptance ELSE '' END, name,
+            recipient_id) > (\(start.key), \(start.name), \(start.id))
+        ORDER BY CASE \(filter.order.rawValue) WHEN 2 THEN relationship WHEN 3 THEN acceptance ELSE '' END, name,
+          recipient_id
+        LIMIT \(limit)
+        """))
+  }
+
+  static func count(of account: Identifier, _ filter: RecipientFilter, in database: Database) async throws -> Int32 {
+    let rows = try await database.query(
+      """
+      SELECT count(*)::integer FROM recipients
+      WHERE account_id = \(account)
+        AND (\(filter.search) = '' OR strpos(lower(name), lower(\(filter.search))) > 0
+          OR strpos(lower(email), lower(\(filter.search))) > 0)
+        AND (\(filter.relationship == nil) OR relationship = \(filter.relationship?.rawValue ?? ""))
+        AND (\(filter.acceptance == nil) OR acceptance = \(filter.acceptance?.rawValue ?? ""))
+      """)
+    return try rows.first?.decode(Int32.self, at: 0) ?? 0
+  }
+
+  private static func one(_ id: Identifier, _ account: Identifier) -> Query {
+    """
+    SELECT recipient_id, name, email, phone, relationship, acceptance, prompt_time, revision, create_time,
+      ARRAY(SELECT group_id FROM members m WHERE m.recipient_id = r.recipient_id ORDER BY group_id)
+    FROM recipients r WHERE recipient_id = \(id) AND account_id = \(account)
+    """
+  }
+
+  private static func recipients(_ rows: [Row]) throws -> [Recipient] {
+    try rows.map { row in
+      let (id, name, email, phone, relationship, acceptance) = try row.decode(
+        (Identifier, String, String, String, Relationship, Acceptance).self)
+      return Recipient(
+        id: id, fields: RecipientFields(name: name, email: email, phone: phone, relationship: relationship),
+        acceptance: acceptance, promptTime: try row.decode(Instant?.self, at: 6),
+        groups: try row.decode([Identifier].self, at: 9), revision: try row.decode(Int64.self, at: 7),
+        createTime: try row.decode(Instant.self, at: 8))
+    }
+  }
+
+  @discardableResult
+  private func uniqueEmail<T>(_ body: () async throws -> T) async throws -> T {
+    do {
+      return try await body()
+    } catch let error as PostgresError where error.isUniqueViolation("recipients_email") {
+      throw ServiceError(
+        .alreadyExists, "You have a recipient with this address already.", reason: "EMAIL_TAKEN",
+        violations: [.init(field: "email", description: "belongs to another of your recipients")])
+    }
+  }
+}
+
+extension Relationship: PostgresCodable {}
+extension Acceptance: PostgresCodable {}
+
+/// A place in a sorted list of recipients.
+struct RecipientCursor: Sendable, Equatable {
+  let key: String
+  let name: String
+  let id: Identifier
+
+  /// The id, the length of the key, the key, the name.
+  var bytes: [UInt8] { id.bytes + [UInt8(truncatingIfNeeded: key.utf8.count)] + Array(key.utf8) + Array(name.utf8) }
+
+  init(key: String, name: String, id: Identifier) {
+    self.key = key
+    self.name = name
+    self.id = id
+  }
+
+  init?(bytes: [UInt8]) {
+    guard bytes.count >= 17, let id = Identifier(bytes: bytes[..<16]), bytes.count >= 17 + Int(bytes[16]) else {
+      return nil
+    }
+    let end = 17 + Int(bytes[16])
+    self.init(
+      key: String(decoding: bytes[17..<end], as: UTF8.self), name: String(decoding: bytes[end...], as: UTF8.self),
+      id: id)
+  }
+}
