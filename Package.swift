@@ -74,6 +74,7 @@ let package = Package(
     service("vault"),
     service("entitlement"),
 
+    service("gateway", ["HTTPServer", "Markdown"], migrations: false),
     service("recipients"),
     service("confirmation"),
     service("delivery"),

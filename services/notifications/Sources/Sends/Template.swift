@@ -30,12 +30,12 @@ struct Template: Sendable, Equatable {
 
   /// The same as HTML, with everything escaped.
   func html(greeting name: String) -> String {
-    var body = "<p>Dear \(HTML.escape(name)),</p>\n"
-    for paragraph in paragraphs { body += "<p>\(HTML.escape(paragraph))</p>\n" }
-    if let link { body += "<p><a href=\"\(HTML.escape(link.url))\">\(HTML.escape(link.label))</a></p>\n" }
+    var body = "<p>Dear \(HTMLText.escape(name)),</p>\n"
+    for paragraph in paragraphs { body += "<p>\(HTMLText.escape(paragraph))</p>\n" }
+    if let link { body += "<p><a href=\"\(HTMLText.escape(link.url))\">\(HTMLText.escape(link.label))</a></p>\n" }
     return """
       <!DOCTYPE html>
-      <html lang="en"><head><meta charset="utf-8"><title>\(HTML.escape(subject))</title></head>
+      <html lang="en"><head><meta charset="utf-8"><title>\(HTMLText.escape(subject))</title></head>
       <body style="font-family: Georgia, serif; max-width: 36em; line-height: 1.5">
       \(body)<p>Afterthoughts</p>
       </body></html>
@@ -143,24 +143,5 @@ extension Template {
       kind: "message_notice", logType: "delivery", subject: "A message from \(content.senderName)",
       paragraphs: paragraphs, link: ("Read the message", content.link),
       notice: ("message_received", "A message from \(content.senderName) has come for you."))
-  }
-}
-
-/// HTML text and attribute values.
-enum HTML {
-  static func escape(_ text: String) -> String {
-    var result = ""
-    result.reserveCapacity(text.utf8.count)
-    for character in text.unicodeScalars {
-      switch character {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      case "'": result += "&#39;"
-      default: result.unicodeScalars.append(character)
-      }
-    }
-    return result
   }
 }
