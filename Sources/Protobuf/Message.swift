@@ -1,5 +1,5 @@
 /// A generated protobuf message: a plain value with a wire form.
-package protocol Message: Sendable, Equatable {
+@usableFromInline package protocol Message: Sendable, Equatable {
   /// All fields at their defaults.
   init()
 

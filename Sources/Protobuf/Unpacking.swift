@@ -4,7 +4,7 @@ private import Glibc
 /// Unpacks messages through libprotobuf-c into a block of memory that each thread keeps.
 ///
 /// Generated initialisers call `begin`, copy the C struct into a Swift value, and call `end`, all without suspending.
-package enum Unpacking {
+@usableFromInline package enum Unpacking {
   /// What a message may take beyond eight times its size, so that lists of small messages fit.
   package static let budgetBase = 65_536
 
@@ -32,13 +32,11 @@ package enum Unpacking {
 
   // MARK: copying
 
-  @inlinable
   package static func string(_ characters: UnsafePointer<CChar>?) -> String {
     guard let characters, characters.pointee != 0 else { return "" }
     return String(cString: characters)
   }
 
-  @inlinable
   package static func bytes(_ data: ProtobufCBinaryData) -> [UInt8] {
     data.len == 0 ? [] : [UInt8](UnsafeBufferPointer(start: data.data, count: data.len))
   }
@@ -55,12 +53,10 @@ package enum Unpacking {
     count == 0 ? [] : UnsafeBufferPointer(start: values, count: count).map(convert)
   }
 
-  @inlinable
   package static func strings(_ texts: UnsafePointer<UnsafeMutablePointer<CChar>?>?, _ count: Int) -> [String] {
     values(texts, count) { string($0) }
   }
 
-  @inlinable
   package static func byteArrays(_ data: UnsafePointer<ProtobufCBinaryData>?, _ count: Int) -> [[UInt8]] {
     values(data, count) { bytes($0) }
   }

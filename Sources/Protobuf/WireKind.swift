@@ -1,5 +1,5 @@
 /// One way to write a value: a proto field type.
-package protocol WireKind {
+@usableFromInline package protocol WireKind {
   associatedtype Value
   /// 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
   static var wireType: UInt32 { get }
@@ -10,7 +10,7 @@ package protocol WireKind {
 }
 
 /// A kind that is a varint on the wire.
-package protocol WireVarint: WireKind {
+@usableFromInline package protocol WireVarint: WireKind {
   static func bits(_ value: Value) -> UInt64
 }
 
@@ -22,7 +22,7 @@ extension WireVarint {
 }
 
 /// A kind that is four bytes on the wire.
-package protocol WireFixed32: WireKind {
+@usableFromInline package protocol WireFixed32: WireKind {
   static func bits(_ value: Value) -> UInt32
 }
 
@@ -34,7 +34,7 @@ extension WireFixed32 {
 }
 
 /// A kind that is eight bytes on the wire.
-package protocol WireFixed64: WireKind {
+@usableFromInline package protocol WireFixed64: WireKind {
   static func bits(_ value: Value) -> UInt64
 }
 
@@ -46,96 +46,96 @@ extension WireFixed64 {
 }
 
 /// `int32`; a negative value takes ten bytes.
-package enum WireInt32: WireVarint {
-  package typealias Value = Int32
+@usableFromInline package enum WireInt32: WireVarint {
+  @usableFromInline package typealias Value = Int32
   @inlinable package static func bits(_ value: Int32) -> UInt64 { UInt64(bitPattern: Int64(value)) }
 }
 
 /// `int64`
-package enum WireInt64: WireVarint {
-  package typealias Value = Int64
+@usableFromInline package enum WireInt64: WireVarint {
+  @usableFromInline package typealias Value = Int64
   @inlinable package static func bits(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
 }
 
 /// `uint32`
-package enum WireUInt32: WireVarint {
-  package typealias Value = UInt32
+@usableFromInline package enum WireUInt32: WireVarint {
+  @usableFromInline package typealias Value = UInt32
   @inlinable package static func bits(_ value: UInt32) -> UInt64 { UInt64(value) }
 }
 
 /// `uint64`
-package enum WireUInt64: WireVarint {
-  package typealias Value = UInt64
+@usableFromInline package enum WireUInt64: WireVarint {
+  @usableFromInline package typealias Value = UInt64
   @inlinable package static func bits(_ value: UInt64) -> UInt64 { value }
 }
 
 /// `sint32`, zigzag
-package enum WireSInt32: WireVarint {
-  package typealias Value = Int32
+@usableFromInline package enum WireSInt32: WireVarint {
+  @usableFromInline package typealias Value = Int32
   @inlinable package static func bits(_ value: Int32) -> UInt64 {
     UInt64(UInt32(bitPattern: (value << 1) ^ (value >> 31)))
   }
 }
 
 /// `sint64`, zigzag
-package enum WireSInt64: WireVarint {
-  package typealias Value = Int64
+@usableFromInline package enum WireSInt64: WireVarint {
+  @usableFromInline package typealias Value = Int64
   @inlinable package static func bits(_ value: Int64) -> UInt64 {
     UInt64(bitPattern: (value << 1) ^ (value >> 63))
   }
 }
 
 /// `bool`
-package enum WireBool: WireVarint {
-  package typealias Value = Bool
+@usableFromInline package enum WireBool: WireVarint {
+  @usableFromInline package typealias Value = Bool
   @inlinable package static func bits(_ value: Bool) -> UInt64 { value ? 1 : 0 }
 }
 
 /// An enum type; unknown numbers are kept.
-package enum WireEnum<E: RawRepresentable<Int32>>: WireVarint {
-  package typealias Value = E
+@usableFromInline package enum WireEnum<E: RawRepresentable<Int32>>: WireVarint {
+  @usableFromInline package typealias Value = E
   @inlinable package static func bits(_ value: E) -> UInt64 { UInt64(bitPattern: Int64(value.rawValue)) }
 }
 
 /// `fixed32`
-package enum WireUFixed32: WireFixed32 {
-  package typealias Value = UInt32
+@usableFromInline package enum WireUFixed32: WireFixed32 {
+  @usableFromInline package typealias Value = UInt32
   @inlinable package static func bits(_ value: UInt32) -> UInt32 { value }
 }
 
 /// `sfixed32`
-package enum WireSFixed32: WireFixed32 {
-  package typealias Value = Int32
+@usableFromInline package enum WireSFixed32: WireFixed32 {
+  @usableFromInline package typealias Value = Int32
   @inlinable package static func bits(_ value: Int32) -> UInt32 { UInt32(bitPattern: value) }
 }
 
 /// `float`; only positive zero is the default.
-package enum WireFloat: WireFixed32 {
-  package typealias Value = Float
+@usableFromInline package enum WireFloat: WireFixed32 {
+  @usableFromInline package typealias Value = Float
   @inlinable package static func bits(_ value: Float) -> UInt32 { value.bitPattern }
 }
 
 /// `fixed64`
-package enum WireUFixed64: WireFixed64 {
-  package typealias Value = UInt64
+@usableFromInline package enum WireUFixed64: WireFixed64 {
+  @usableFromInline package typealias Value = UInt64
   @inlinable package static func bits(_ value: UInt64) -> UInt64 { value }
 }
 
 /// `sfixed64`
-package enum WireSFixed64: WireFixed64 {
-  package typealias Value = Int64
+@usableFromInline package enum WireSFixed64: WireFixed64 {
+  @usableFromInline package typealias Value = Int64
   @inlinable package static func bits(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
 }
 
 /// `double`; only positive zero is the default.
-package enum WireDouble: WireFixed64 {
-  package typealias Value = Double
+@usableFromInline package enum WireDouble: WireFixed64 {
+  @usableFromInline package typealias Value = Double
   @inlinable package static func bits(_ value: Double) -> UInt64 { value.bitPattern }
 }
 
 /// `string`
-package enum WireString: WireKind {
-  package typealias Value = String
+@usableFromInline package enum WireString: WireKind {
+  @usableFromInline package typealias Value = String
   @inlinable package static var wireType: UInt32 { 2 }
   @inlinable package static func isDefault(_ value: String) -> Bool { value.utf8.isEmpty }
 
@@ -156,8 +156,8 @@ package enum WireString: WireKind {
 }
 
 /// `bytes`
-package enum WireBytes: WireKind {
-  package typealias Value = [UInt8]
+@usableFromInline package enum WireBytes: WireKind {
+  @usableFromInline package typealias Value = [UInt8]
   @inlinable package static var wireType: UInt32 { 2 }
   @inlinable package static func isDefault(_ value: [UInt8]) -> Bool { value.isEmpty }
 
@@ -172,8 +172,8 @@ package enum WireBytes: WireKind {
 }
 
 /// A message type.
-package enum WireMessage<M: Message>: WireKind {
-  package typealias Value = M
+@usableFromInline package enum WireMessage<M: Message>: WireKind {
+  @usableFromInline package typealias Value = M
   @inlinable package static var wireType: UInt32 { 2 }
   @inlinable package static func isDefault(_ value: M) -> Bool { false }
 
@@ -191,7 +191,7 @@ package enum WireMessage<M: Message>: WireKind {
 }
 
 /// A type of map keys, ordered so that a map is always written the same way.
-package protocol WireKey: Hashable {
+@usableFromInline package protocol WireKey: Hashable {
   static func precedes(_ left: Self, _ right: Self) -> Bool
 }
 

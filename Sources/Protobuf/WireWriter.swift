@@ -1,5 +1,5 @@
 /// Appends wire-form values to memory that the caller has sized with the `size` functions beside each `write`.
-package struct WireWriter: ~Copyable {
+@usableFromInline package struct WireWriter: ~Copyable {
   // Safety: `Message.serialized` allocates `serializedSize` bytes, and each kind writes as many as its `size` says.
   @usableFromInline package var cursor: UnsafeMutableRawPointer
 
@@ -95,7 +95,7 @@ extension WireWriter {
 }
 
 /// How many bytes the function of the same name of `WireWriter` appends.
-package enum WireSize {
+@usableFromInline package enum WireSize {
   @inlinable
   package static func varint(_ value: UInt64) -> Int {
     ((63 - (value | 1).leadingZeroBitCount) * 9 + 73) / 64
