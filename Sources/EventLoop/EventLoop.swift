@@ -25,10 +25,8 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
     var isRunningLate = false
   }
 
-  private struct Registration {
-    var handler: (any EventHandler)?
-    var generation: UInt32 = 0
-  }
+  /// Stands for the wake-up descriptor; no registration has it.
+  private static let wakeUpData = UInt64.max
 
   package let name: String
   private let epoll: Int32
@@ -51,7 +49,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
   private var spareTurnEndHandlers: ContiguousArray<any TurnEndHandler> = []
   private var flushes: ContiguousArray<ByteStream> = []
   private var spareFlushes: ContiguousArray<ByteStream> = []
-  private var registrations: ContiguousArray<Registration> = []
+  private var descriptors: DescriptorTable
   private let timers = TimerHeap()
   private var isEnding = false
   private var onEnd: (() -> Void)?
@@ -65,9 +63,10 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
     precondition(epoll >= 0 && wakeUp >= 0, "no descriptors are left for an event loop")
+    descriptors = DescriptorTable(epoll: epoll)
     receiveBuffer = .allocate(byteCount: Self.receiveBufferBytes, alignment: 64)
     // Edge-triggered, so that a wake-up needs no read.
-    _ = linux_epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, linux_epoll_in | linux_epoll_et, UInt64.max)
+    _ = linux_epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, linux_epoll_in | linux_epoll_et, Self.wakeUpData)
     Thread.start(name: name) { self.run() }
   }
 
@@ -209,35 +208,19 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
   /// Loop thread only. Level-triggered; the loop keeps `handler` until `deregister`, and does not close `descriptor`.
   package func register(_ descriptor: Int32, _ interest: Interest, handler: any EventHandler) {
     assertCurrent()
-    let index = Int(descriptor)
-    while registrations.count <= index { registrations.append(Registration()) }
-    registrations[index].generation &+= 1
-    registrations[index].handler = handler
-    control(EPOLL_CTL_ADD, descriptor, interest)
+    descriptors.add(descriptor, interest, handler)
   }
 
   /// Loop thread only. Changes what a registered descriptor is watched for.
   package func modify(_ descriptor: Int32, _ interest: Interest) {
     assertCurrent()
-    control(EPOLL_CTL_MOD, descriptor, interest)
+    descriptors.change(descriptor, interest)
   }
 
   /// Loop thread only; call it before the descriptor is closed. Events already fetched are not delivered any more.
   package func deregister(_ descriptor: Int32) {
     assertCurrent()
-    let index = Int(descriptor)
-    guard index < registrations.count, registrations[index].handler != nil else { return }
-    registrations[index].generation &+= 1
-    registrations[index].handler = nil
-    _ = linux_epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
-  }
-
-  private func control(_ operation: Int32, _ descriptor: Int32, _ interest: Interest) {
-    var events: UInt32 = 0
-    if interest.contains(.readable) { events |= linux_epoll_in }
-    if interest.contains(.writable) { events |= linux_epoll_out }
-    let data = UInt64(registrations[Int(descriptor)].generation) << 32 | UInt64(UInt32(descriptor))
-    _ = linux_epoll_ctl(epoll, operation, descriptor, events, data)
+    descriptors.remove(descriptor)
   }
 
   // MARK: The turn
@@ -285,20 +268,10 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
   @inline(__always)
   private func dispatch(_ event: UnsafeMutablePointer<epoll_event>) {
     let data = linux_epoll_data(event)
-    if data == .max { return }
-    let index = Int(data & 0xffff_ffff)
-    guard registrations[index].generation == UInt32(data >> 32), let handler = registrations[index].handler else {
-      return
-    }
-    let bits = linux_epoll_events(event)
-    if bits & (linux_epoll_err | linux_epoll_hup) != 0 {
-      handler.ready([.readable, .writable])
-    } else {
-      var ready: Interest = []
-      if bits & linux_epoll_in != 0 { ready.insert(.readable) }
-      if bits & linux_epoll_out != 0 { ready.insert(.writable) }
-      handler.ready(ready)
-    }
+    if data == Self.wakeUpData { return }
+    // Looked up first: the handler may change the table.
+    guard let handler = descriptors.handler(data) else { return }
+    handler.ready(DescriptorTable.interest(linux_epoll_events(event)))
   }
 
   private func takeRemoteWork() {
@@ -365,7 +338,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
       if self.isEnding { return completion() }
       self.isEnding = true
       self.onEnd = completion
-      for registration in self.registrations { registration.handler?.loopEnds() }
+      for handler in self.descriptors.handlers { handler.loopEnds() }
       self.timers.removeAll()
     }
   }
@@ -383,7 +356,7 @@ package final class EventLoop: TaskExecutor, SerialExecutor, @unchecked Sendable
       return true
     }
     guard isIdle else { return false }
-    registrations = []
+    descriptors.removeAll()
     isEnded.store(true, ordering: .relaxed)
     thread.store(0, ordering: .relaxed)
     pthread_setspecific(Self.currentKey, nil)
