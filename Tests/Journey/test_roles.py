@@ -58,3 +58,8 @@ def test_role_can_change_no_structure(cluster, database, name):
 def test_role_can_enter_no_other_database(cluster, database):
     for other in ("postgres", "template1"):
         assert refused(cluster, other, "afterthoughts_vault", "SELECT 1;")
+
+
+def test_dump_shows_what_stands_in_bytes(cluster, database):
+    cluster.psql(database, "CREATE TABLE vault.raw AS SELECT convert_to('in clear', 'UTF8') AS body;")
+    assert "in clear" in cluster.dump(database)
