@@ -19,6 +19,21 @@ package struct ServiceRuntime: Sendable {
   package let requests: RequestLog
   package let pageTokens: PageTokenSealer
 
+  package init(
+    name: String, config: ServiceConfig, group: EventLoopGroup, database: Database, pool: BlockingPool,
+    neighbours: Neighbours, dataKeys: DataKeys, requests: RequestLog, pageTokens: PageTokenSealer
+  ) {
+    self.name = name
+    self.config = config
+    self.group = group
+    self.database = database
+    self.pool = pool
+    self.neighbours = neighbours
+    self.dataKeys = dataKeys
+    self.requests = requests
+    self.pageTokens = pageTokens
+  }
+
   /// Reads the log of another service into this one's database.
   package func subscription(to publisher: String) throws -> Subscription {
     Subscription(publisher: publisher, channel: try neighbours.channel(to: publisher), database: database)
