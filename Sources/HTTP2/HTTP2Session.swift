@@ -161,18 +161,6 @@ package final class HTTP2Session: @unchecked Sendable {
     if drain != .none { scheduleFlush() }
   }
 
-  /// A request that was never sent, because the peer takes none any more.
-  func requestNotSent(_ id: Int32) {
-    var stream = firstStream
-    while let candidate = stream {
-      if candidate.id == id {
-        close(candidate, .refusedStream)
-        return Unmanaged.passUnretained(candidate).release()
-      }
-      stream = candidate.next
-    }
-  }
-
   // MARK: Bytes
 
   func scheduleFlush() {

@@ -37,7 +37,6 @@ enum Nghttp2 {
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, dataChunk)
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, streamClosed)
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frameSent)
-    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, frameNotSent)
     return callbacks
   }()
 
@@ -168,6 +167,7 @@ enum Nghttp2 {
     with(userData) { session in session.permits(.resetSent) ? 0 : stop }
   }
 
+  /// Also called for a request that was never sent, because it was reset before or because the peer takes none any more.
   private static let streamClosed: nghttp2_on_stream_close_callback = { raw, id, code, userData in
     guard let userData, let pointer = nghttp2_session_get_stream_user_data(raw, id) else { return 0 }
     return Unmanaged<HTTP2Session>.fromOpaque(userData)._withUnsafeGuaranteedRef { session in
@@ -194,16 +194,6 @@ enum Nghttp2 {
         }
       default: break
       }
-      return 0
-    }
-  }
-
-  private static let frameNotSent: nghttp2_on_frame_not_send_callback = { _, frame, _, userData in
-    guard let userData, let frame else { return 0 }
-    guard UInt32(frame.pointee.hd.type) == NGHTTP2_HEADERS.rawValue else { return 0 }
-    guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
-    return Unmanaged<HTTP2Session>.fromOpaque(userData)._withUnsafeGuaranteedRef { session in
-      if !session.isClosed { session.requestNotSent(frame.pointee.hd.stream_id) }
       return 0
     }
   }

@@ -27,7 +27,8 @@ final class ServerCall: @unchecked Sendable {
   private var info: CallInfo?
   private var task: Task<Void, Never>?
   private var deadlineTimer: LoopTimer?
-  private var isExpired = false
+  /// What was sent in place of the handler's own outcome.
+  private var refusal: ServiceError?
   private var isHeaderSent = false
   private var writer: UnsafeContinuation<Void, Never>?
   private var started: Monotonic?
@@ -78,7 +79,7 @@ final class ServerCall: @unchecked Sendable {
     switch error {
     case let error as ServiceError: return error
     case is CancellationError:
-      return isExpired ? Self.expired : ServiceError(.cancelled, "The call was cancelled.")
+      return refusal ?? ServiceError(.cancelled, "The call was cancelled.")
     default: return ServiceError.internal(cause: error)
     }
   }
@@ -119,6 +120,7 @@ final class ServerCall: @unchecked Sendable {
   private func refuse(_ error: ServiceError, _ headers: HeaderList? = nil) {
     guard phase < .answered else { return }
     phase = .answered
+    refusal = error
     deadlineTimer?.cancel()
     inbound.fail(CancellationError())
     if isHeaderSent {
@@ -127,6 +129,7 @@ final class ServerCall: @unchecked Sendable {
       stream.respond(headers ?? StatusTrailers.only(error), isEnd: true)
     }
     giveBack(owedBytes)
+    if let info, task == nil { report(error, CallContext(info)) }
   }
 
   /// The handler is done.
@@ -136,17 +139,17 @@ final class ServerCall: @unchecked Sendable {
     task = nil
     inbound.fail(CancellationError())
     giveBack(owedBytes)
+    let isCut = phase == .closed && error == nil
+    report(refusal ?? error ?? (isCut ? ServiceError(.cancelled, "The call was cancelled.") : nil), context)
+  }
+
+  private func report(_ error: ServiceError?, _ context: CallContext) {
     guard let onCallEnd = connection.server.configuration.onCallEnd, let started else { return }
-    var error = error
-    if isExpired { error = Self.expired } else if phase == .closed, error == nil {
-      error = ServiceError(.cancelled, "The call was cancelled.")
-    }
     onCallEnd(context, error, started.duration(to: .now()), bytesIn, bytesOut)
   }
 
   private func expire() {
     guard phase < .answered else { return }
-    isExpired = true
     refuse(Self.expired)
     cancelHandler()
   }
@@ -184,15 +187,14 @@ extension ServerCall: HTTP2StreamHandler {
     guard isAcceptable(), let entry = head.entry else { return }
     var deadline: Monotonic?
     if connection.server.configuration.onCallEnd != nil { started = .now() }
-    if case .after(let timeout) = head.timeout {
-      let start = started ?? .now()
-      deadline = start.advanced(by: timeout)
-      guard timeout > .zero else { return refuse(Self.expired) }
-      deadlineTimer = loop.schedule(after: timeout) { [weak self] in self?.expire() }
-    }
+    if case .after(let timeout) = head.timeout { deadline = (started ?? .now()).advanced(by: timeout) }
     let info = CallInfo(
       method: entry.handler.method, headers: head.headers, deadline: deadline, peer: connection.peer)
     self.info = info
+    if case .after(let timeout) = head.timeout {
+      guard timeout > .zero else { return refuse(Self.expired) }
+      deadlineTimer = loop.schedule(after: timeout) { [weak self] in self?.expire() }
+    }
     if case .streaming = entry.handler.body { start(entry, info) }
     if isEnd { ended() }
   }

@@ -1,11 +1,15 @@
 import EventLoop
 import HTTP2
 import Primitives
+import Synchronization
 
 /// A client that sends what it is told, right or wrong, and shows the response as it came.
 final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
   // Safety: touched on its loop only; `send` and `connect` run there.
   private var session: HTTP2Session?
+  let goneAwaySignal = Signal()
+  let closedSignal = Signal()
+  let goneAwayCode = Mutex<HTTP2ErrorCode?>(nil)
 
   struct Response: Sendable {
     var headers: [String: String] = [:]
@@ -34,7 +38,8 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
     ]
     for (name, value) in changes {
       let index = fields.firstIndex { $0.0 == name }
-      if let index, let value { fields[index].1 = value } else if let index { fields.remove(at: index) } else if let value { fields.append((name, value)) }
+      if let index { fields.remove(at: index) }
+      if let value { fields.insert((name, value), at: index ?? fields.count) }
     }
     var list = HeaderList()
     for (name, value) in fields { list.append(name, value) }
@@ -49,11 +54,53 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
     }
   }
 
+  /// Opens streams and resets each as soon as its request is sent.
+  func openAndReset(_ count: Int, on loop: EventLoop) async {
+    await withTaskExecutorPreference(loop) {
+      for _ in 0..<count {
+        var list = HeaderList()
+        list.append(":method", "POST")
+        list.append(":scheme", "http")
+        list.append(":path", "/test.Notes/Unary")
+        list.append(":authority", "test")
+        list.append("content-type", "application/grpc")
+        let signal = Signal()
+        let stream = session?.request(list, isEnd: false, handler: ClosedHandler(signal))
+        guard let stream else { return }
+        stream.write([0, 0, 0, 0, 0])
+        await Task.yield()
+        stream.finish()
+        await Task.yield()
+        stream.reset(.cancel)
+        await signal.wait()
+      }
+    }
+  }
+
+  private final class ClosedHandler: HTTP2StreamHandler {
+    private let signal: Signal
+
+    init(_ signal: Signal) { self.signal = signal }
+
+    func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {}
+    func headersEnded(isEnd: Bool) {}
+    func data(_ bytes: Span<UInt8>) {}
+    func ended() {}
+    func drained() {}
+    func closed(_ code: HTTP2ErrorCode) { signal.raise() }
+  }
+
   func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? { nil }
   func settled() {}
-  func goneAway(_ code: HTTP2ErrorCode) {}
+  func goneAway(_ code: HTTP2ErrorCode) {
+    goneAwayCode.withLock { $0 = code }
+    goneAwaySignal.raise()
+  }
   func streamClosed() {}
-  func closed(_ error: (any Error)?) { session = nil }
+  func closed(_ error: (any Error)?) {
+    session = nil
+    closedSignal.raise()
+  }
 
   private final class Handler: HTTP2StreamHandler {
     private let continuation: CheckedContinuation<Response, Never>
