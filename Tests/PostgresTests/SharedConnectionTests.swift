@@ -1,6 +1,7 @@
 import EventLoop
 import Postgres
 import Primitives
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -87,24 +88,37 @@ struct SharedConnectionTests {
 
   @Test("Postgres a statement fits the tables again after a migration")
   func stalePlan() async throws {
-    try await PostgresFixture.with { fixture in
+    try await PostgresFixture.with(.init(transactionConnectionsPerLoop: 1)) { fixture in
       let database = fixture.database
-      try await database.execute("CREATE TABLE t (n bigint)")
-      try await database.execute("INSERT INTO t VALUES (1)")
-      let read: @Sendable (Transaction?) async throws -> Int = { transaction in
-        let query: Query = "SELECT * FROM t"
-        if let transaction { return try await transaction.query(query)[0].columnCount }
-        return try await database.query(query)[0].columnCount
+      try await database.execute("CREATE TABLE t (n) AS SELECT 1")
+      try await database.execute("CREATE TABLE u (n) AS SELECT 1")
+      let inTransaction: @Sendable () async throws -> Int = {
+        try await database.transaction { transaction in
+          let first = try await transaction.query("SELECT * FROM t")[0].columnCount
+          return try await transaction.query("SELECT * FROM u")[0].columnCount + first
+        }
       }
-      #expect(try await read(nil) == 1)
-      let before = try await database.transaction { try await read($0) }
-      #expect(before == 1)
+      #expect(try await database.query("SELECT * FROM t")[0].columnCount == 1)
+      #expect(try await inTransaction() == 2)
       try await database.execute("ALTER TABLE t ADD COLUMN m bigint")
-      #expect(try await read(nil) == 2)
-      // A transaction's first attempt may fail; the session is not used again.
-      _ = try? await database.transaction { try await read($0) }
-      let after = try await database.transaction { try await read($0) }
-      #expect(after == 2)
+      try await database.execute("ALTER TABLE u ADD COLUMN m bigint")
+      #expect(try await database.query("SELECT * FROM t")[0].columnCount == 2)
+      // A transaction that has begun cannot be repaired; the next one has a new session.
+      await #expect(throws: PostgresError.self) { try await inTransaction() }
+      #expect(try await inTransaction() == 4)
+    }
+  }
+
+  @Test("Postgres a text that could not be prepared is not taken for prepared")
+  func failedPrepare() async throws {
+    try await PostgresFixture.with(.init(transactionConnectionsPerLoop: 1)) { fixture in
+      let database = fixture.database
+      for _ in 0..<2 {
+        let error = await #expect(throws: PostgresError.self) {
+          try await database.transaction { try await $0.query("SELECT nothing") }
+        }
+        #expect(error?.sqlState == "42703")
+      }
     }
   }
 
@@ -155,6 +169,26 @@ struct SharedConnectionTests {
       #expect(error?.code == .unavailable)
       await database.close()
     }
+    await group.shutdown()
+  }
+
+  @Test("Postgres a server known to be down is not asked again by every call")
+  func backOff() async throws {
+    let group = EventLoopGroup(count: 1)
+    let address = try #require(SocketAddress("127.0.0.1:0"))
+    let accepted = Atomic<Int>(0)
+    let listener = try Listener.listen(on: address, group: group, tls: nil) { stream in
+      accepted.wrappingAdd(1, ordering: .relaxed)
+      stream.abort()
+    }
+    let database = Database(url: Secret("postgresql://nobody@127.0.0.1:\(listener.port)/none"), group: group)
+    for _ in 0..<200 {
+      let error = await #expect(throws: ServiceError.self) { _ = try await database.query("SELECT 1") }
+      #expect(error?.code == .unavailable)
+    }
+    #expect((1..<100).contains(accepted.load(ordering: .relaxed)))
+    await database.close()
+    await listener.close()
     await group.shutdown()
   }
 
