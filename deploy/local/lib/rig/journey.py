@@ -415,7 +415,7 @@ class Journey:
     def acknowledged(self):
         assert self.viewed
         self.tell("He acknowledges it.")
-        self.press("Acknowledge")
+        self.press("I received this")
         times = [delivery.acknowledge_time for delivery in self.deliveries() if delivery.HasField("acknowledge_time")]
         assert len(times) == 1
         return times[0]
