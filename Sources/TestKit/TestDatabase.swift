@@ -20,7 +20,9 @@ package struct TestDatabase: Sendable {
       throw TestSetupFault(text: "AFTERTHOUGHTS_TEST_DATABASE_URL is not set: this test needs a PostgreSQL server")
     }
     let name = "test_" + Identifier().description.filter { $0 != "-" }
-    try await asAdmin(Secret(adminURL)) { try await $0.execute("CREATE DATABASE \(unescaped: name) TEMPLATE template0") }
+    try await asAdmin(Secret(adminURL)) {
+      try await $0.execute("CREATE DATABASE \(unescaped: name) TEMPLATE template0")
+    }
     let url = Secret(replacingDatabase(of: adminURL, with: name))
     _ = try await Migrator(url: url, schema: schema).migrate(migrations)
     let database = Database(url: url, group: group, configuration: DatabaseConfiguration(schema: schema))

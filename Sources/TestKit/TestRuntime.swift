@@ -2,8 +2,8 @@ package import EventLoop
 package import Postgres
 package import Primitives
 package import RPC
-package import ServiceKit
 internal import Sealing
+package import ServiceKit
 
 /// What a service is built from, for a test: a database of its own, throw-away keys, and neighbours that listen on
 /// loopback ports.
