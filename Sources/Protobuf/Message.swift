@@ -21,14 +21,7 @@
 extension Message {
   /// Decodes one whole message from an array.
   package init(serialized bytes: [UInt8]) throws(DecodingError) {
-    let result = bytes.withUnsafeBytes { (buffer: UnsafeRawBufferPointer) -> Result<Self, DecodingError> in
-      do throws(DecodingError) {
-        return .success(try Self(serialized: buffer))
-      } catch {
-        return .failure(error)
-      }
-    }
-    self = try result.get()
+    self = try bytes.span.withUnsafeBytes { (buffer) throws(DecodingError) -> Self in try Self(serialized: buffer) }
   }
 
   /// The wire form, after `prefix` zero bytes for the caller to fill in (a frame header).

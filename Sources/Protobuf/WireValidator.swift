@@ -165,12 +165,11 @@ private enum UTF8Check {
   static func fault(_ start: UnsafePointer<UInt8>, _ end: UnsafePointer<UInt8>) -> DecodingError.Rule? {
     var cursor = start
     while cursor < end {
-      while end - cursor >= 8 {
-        let word = UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self)
-        // Neither a byte of 0x80 and above nor a zero byte in all eight.
-        if (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 != 0 { break }
-        cursor += 8
+      while end - cursor >= 32 {
+        if (marks(cursor) | marks(cursor + 8) | marks(cursor + 16) | marks(cursor + 24)) != 0 { break }
+        cursor += 32
       }
+      while end - cursor >= 8, marks(cursor) == 0 { cursor += 8 }
       guard cursor < end else { return nil }
       let byte = cursor.pointee
       if byte < 0x80 {
@@ -182,6 +181,12 @@ private enum UTF8Check {
       cursor += length
     }
     return nil
+  }
+
+  /// 0 if none of the eight bytes here is zero or 0x80 and above.
+  private static func marks(_ bytes: UnsafePointer<UInt8>) -> UInt64 {
+    let word = UnsafeRawPointer(bytes).loadUnaligned(as: UInt64.self)
+    return (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080
   }
 
   /// The length of the well-formed sequence of two to four bytes here.
