@@ -32,7 +32,14 @@ enum DeliveryEvents {
         account: try Fields.identifier(event.accountID, "account_id"),
         confirmation: try Fields.identifier(event.confirmationID, "confirmation_id"),
         administrator: try Fields.identifier(event.administratorID, "administrator_id"), statement: signed,
-        confirmTime: statement.confirmTime.map { Instant($0) } ?? .now()))
+        confirmTime: try confirmTime(statement)))
+  }
+
+  private static func confirmTime(_ statement: ConfirmationV1.ConfirmationStatement) throws -> Instant {
+    guard let time = statement.confirmTime.flatMap({ Instant($0) }) else {
+      throw ServiceError.invalid("confirm_time", "is missing")
+    }
+    return time
   }
 
   /// A provider took a mail: if it is one of ours, the delivery is sent.

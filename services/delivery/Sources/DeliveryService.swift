@@ -92,10 +92,10 @@ struct DeliveryService: DeliveryV1.DeliveryService {
     if deliveries.count > pageSize {
       deliveries.removeLast()
       let last = deliveries[pageSize - 1]
-      guard let time = last.dueTime, let id = Identifier(last.deliveryID) else {
+      guard let time = last.dueTime.flatMap({ Instant($0) }), let id = Identifier(last.deliveryID) else {
         throw ServiceError.notFound("delivery")
       }
-      next = try scope.seal(TimeCursor(time: Instant(time), id: id))
+      next = try scope.seal(TimeCursor(time: time, id: id))
     }
     return DeliveryV1.ListDeliveriesResponse(
       deliveries: deliveries, nextPageToken: next, counts: try await StatusStore.counts(account, in: database),

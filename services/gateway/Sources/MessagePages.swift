@@ -41,8 +41,8 @@ struct MessagePages: Sendable {
     } else {
       content += "<article class=\"note\">\(HTMLText.escape(message.body))</article>\n"
     }
-    if let time = message.acknowledgeTime {
-      content += "<p class=\"acknowledged\">You acknowledged this on \(Page.date(Instant(time))).</p>\n"
+    if let time = message.acknowledgeTime.flatMap({ Instant($0) }) {
+      content += "<p class=\"acknowledged\">You acknowledged this on \(Page.date(time)).</p>\n"
     } else {
       content += Forms.form(
         action: "/message/\(token)/acknowledge", button: "Let it be known that I received this", quiet: true)
@@ -51,8 +51,7 @@ struct MessagePages: Sendable {
   }
 
   private static func meta(_ label: String, _ time: GoogleProtobuf.Timestamp?) -> String {
-    guard let time else { return "" }
-    let instant = Instant(time)
+    guard let instant = time.flatMap({ Instant($0) }) else { return "" }
     return "<p class=\"meta\">\(label) <time datetime=\"\(instant)\">\(Page.date(instant))</time></p>\n"
   }
 }
