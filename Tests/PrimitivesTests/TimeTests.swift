@@ -27,7 +27,10 @@ struct CivilDateTests {
           let holds =
             date.daysSinceEpoch == number && CivilDate(daysSinceEpoch: number) == date
             && previous.map { $0 < date } ?? true
-          if !holds { Issue.record("\(date)") }
+          guard holds else {
+            Issue.record("\(date)")
+            return
+          }
           previous = date
           number += 1
         }
