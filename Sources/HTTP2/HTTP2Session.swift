@@ -41,7 +41,7 @@ package final class HTTP2Session: @unchecked Sendable {
     nghttp2_session_set_user_data(raw, Unmanaged.passUnretained(self).toOpaque())
     transport.delegate = self
     submitSettings()
-    handshakeTimer = loop.schedule(after: limits.handshakeTimeout) { [weak self] in self?.transport.abort() }
+    handshakeTimer = loop.schedule(after: limits.handshakeTimeout) { transport.abort() }
   }
 
   deinit {

@@ -114,7 +114,7 @@ final class ChannelLoop: @unchecked Sendable {
     let calls = waiting
     waiting = calls.filter { $0.waitForReady }
     for call in calls where !call.waitForReady { call.fail(error) }
-    backoffTimer = loop.schedule(after: backoff.failed()) { [weak self] in self?.backoffEnded() }
+    backoffTimer = loop.schedule(after: backoff.failed()) { [self] in backoffEnded() }
   }
 
   private func backoffEnded() {

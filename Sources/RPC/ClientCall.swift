@@ -54,8 +54,8 @@ final class ClientCall: @unchecked Sendable {
     if let deadline {
       let now = Monotonic.now()
       guard now < deadline else { return fail(ServerCall.expired) }
-      deadlineTimer = loop.schedule(after: now.duration(to: deadline)) { [weak self] in
-        self?.giveUp(ServerCall.expired)
+      deadlineTimer = loop.schedule(after: now.duration(to: deadline)) { [self] in
+        giveUp(ServerCall.expired)
       }
     }
     phase = .waiting

@@ -18,14 +18,17 @@ enum Frame {
   }
 
   /// Decodes what a client sent; INVALID_ARGUMENT when it is no such message.
-  static func request<M: Message>(_ bytes: [UInt8]) throws -> M {
+  static func request<M: Message>(_ bytes: Span<UInt8>) throws -> M {
     do {
-      return try M(serialized: bytes)
+      return try bytes.withUnsafeBytes { try M(serialized: $0) }
     } catch {
       throw ServiceError(
         .invalidArgument, "The request is not a well-formed message.", reason: "MALFORMED_MESSAGE", cause: error)
     }
   }
+
+  /// The same for an array.
+  static func request<M: Message>(_ bytes: [UInt8]) throws -> M { try request(bytes.span) }
 
   /// Decodes what a server sent; INTERNAL when it is no such message.
   static func response<M: Message>(_ bytes: [UInt8]) throws -> M {

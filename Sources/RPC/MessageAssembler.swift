@@ -40,6 +40,13 @@ struct MessageAssembler {
     return message
   }
 
+  /// Whether `bytes` are exactly one message, which then need not be copied; anything else is for `next` to read.
+  func isWholeMessage(_ bytes: Span<UInt8>) -> Bool {
+    guard headerCount == 0, bytes.count >= Frame.prefixLength, bytes[0] == 0 else { return false }
+    let length = Int(bytes[1]) << 24 | Int(bytes[2]) << 16 | Int(bytes[3]) << 8 | Int(bytes[4])
+    return length == bytes.count - Frame.prefixLength && length <= bytesMax
+  }
+
   private mutating func begin() throws(ServiceError) {
     let length = Int(header & 0xFFFF_FFFF)
     switch header >> 32 {

@@ -3,9 +3,12 @@ internal import Primitives
 
 /// A method and the code that answers it, with the message types erased.
 package struct MethodHandler: Sendable {
+  /// A handler with its decoded request; gives the framed response.
+  typealias Prepared = @Sendable (CallContext) async throws -> [UInt8]
+
   enum Body: Sendable {
-    /// The fast path: the request's bytes in, the framed response out.
-    case unary(@Sendable ([UInt8], CallContext) async throws -> [UInt8])
+    /// The fast path: decodes the request where it lies in the receive buffer.
+    case unary(@Sendable (Span<UInt8>) throws -> Prepared)
     case streaming(@Sendable (any FrameSource, any FrameSink, CallContext) async throws -> Void)
   }
 
@@ -17,8 +20,9 @@ package struct MethodHandler: Sendable {
   ) -> MethodHandler {
     MethodHandler(
       method: method,
-      body: .unary { bytes, context in
-        Frame.encode(try await body(try Frame.request(bytes), context))
+      body: .unary { bytes in
+        let request: Request = try Frame.request(bytes)
+        return { context in Frame.encode(try await body(request, context)) }
       })
   }
 

@@ -23,7 +23,8 @@ final class ServerCall: @unchecked Sendable {
   private var head = RequestHead()
   private var assembler: MessageAssembler
   private var inbound = InboundMessages()
-  private var request: [UInt8]?
+  /// The decoded request of a unary call, bound to its handler.
+  private var request: MethodHandler.Prepared?
   private var info: CallInfo?
   private var task: Task<Void, Never>?
   private var deadlineTimer: LoopTimer?
@@ -60,11 +61,10 @@ final class ServerCall: @unchecked Sendable {
       let isDecided = try configuration.admit?(&context) ?? false
       if !isDecided, let authenticate = configuration.authenticate { try await authenticate(&context) }
       switch handler.body {
-      case .unary(let body):
-        let request = self.request ?? []
+      case .unary:
+        guard let request else { throw CancellationError() }
         self.request = nil
-        let response = try await body(request, context)
-        respond(response, context)
+        respond(try await request(context), context)
       case .streaming(let body):
         try await body(self, self, context)
         succeed(context)
@@ -84,6 +84,8 @@ final class ServerCall: @unchecked Sendable {
     }
   }
 
+  private static let wrongCount = ServiceError(
+    .unimplemented, "The call takes exactly one message.", reason: "MESSAGE_COUNT")
   static let expired = ServiceError(.deadlineExceeded, "The time given for the call has passed.")
 
   // MARK: The answer
@@ -193,7 +195,7 @@ extension ServerCall: HTTP2StreamHandler {
     self.info = info
     if case .after(let timeout) = head.timeout {
       guard timeout > .zero else { return refuse(Self.expired) }
-      deadlineTimer = loop.schedule(after: timeout) { [weak self] in self?.expire() }
+      deadlineTimer = loop.schedule(after: timeout) { [self] in expire() }
     }
     if case .streaming = entry.handler.body { start(entry, info) }
     if isEnd { ended() }
@@ -226,15 +228,19 @@ extension ServerCall: HTTP2StreamHandler {
     guard phase < .answered, let entry = head.entry else { return stream.consume(bytes.count) }
     bytesIn += bytes.count
     var position = 0
-    do throws(ServiceError) {
-      while let message = try assembler.next(bytes, &position) {
-        if case .streaming = entry.handler.body {
-          inbound.append(message)
-        } else if request == nil {
-          request = message
-        } else {
-          throw ServiceError(.unimplemented, "The call takes exactly one message.", reason: "MESSAGE_COUNT")
+    do {
+      switch entry.handler.body {
+      case .unary(let prepare):
+        if request == nil, assembler.isWholeMessage(bytes) {
+          request = try prepare(bytes.extracting(Frame.prefixLength...))
+          position = bytes.count
         }
+        while let message = try assembler.next(bytes, &position) {
+          guard request == nil else { throw Self.wrongCount }
+          request = try prepare(message.span)
+        }
+      case .streaming:
+        while let message = try assembler.next(bytes, &position) { inbound.append(message) }
       }
       owedBytes += bytes.count
       // A handler that lags behind keeps the window shut; the message under way must not.
@@ -242,7 +248,7 @@ extension ServerCall: HTTP2StreamHandler {
         giveBack(owedBytes)
       }
     } catch {
-      refuse(error)
+      refuse(serviceError(error))
       stream.consume(bytes.count)
       cancelHandler()
     }
@@ -256,7 +262,7 @@ extension ServerCall: HTTP2StreamHandler {
     }
     if case .streaming = entry.handler.body { return inbound.end() }
     guard request != nil else {
-      return refuse(ServiceError(.unimplemented, "The call takes exactly one message.", reason: "MESSAGE_COUNT"))
+      return refuse(Self.wrongCount)
     }
     start(entry, info)
   }

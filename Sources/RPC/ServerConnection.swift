@@ -28,7 +28,7 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
       role: .server, transport: transport, limits: server.configuration.limits.http2, delegate: self)
     watchIdleness()
     let age = server.configuration.limits.ageMax * Double.random(in: 0.9...1.1)
-    ageTimer = loop.schedule(after: age) { [weak self] in self?.retire() }
+    ageTimer = loop.schedule(after: age) { [self] in retire() }
   }
 
   /// The other end, known once the handshake is over.
@@ -50,13 +50,13 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
 
   private func retire() {
     drain()
-    ageTimer = loop.schedule(after: server.configuration.limits.ageGrace) { [weak self] in self?.abort() }
+    ageTimer = loop.schedule(after: server.configuration.limits.ageGrace) { [self] in abort() }
   }
 
   /// Looks once in each period, so that calls need not touch a clock: an idle connection lives for one to two periods.
   private func watchIdleness() {
-    idleTimer = loop.schedule(after: server.configuration.limits.idleTimeout) { [weak self] in
-      guard let self, let session else { return }
+    idleTimer = loop.schedule(after: server.configuration.limits.idleTimeout) { [self] in
+      guard let session else { return }
       if session.streamCount == 0, acceptedCount == acceptedAtLastCheck { return drain() }
       acceptedAtLastCheck = acceptedCount
       watchIdleness()

@@ -68,9 +68,11 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
         let stream = session?.request(list, isEnd: false, handler: ClosedHandler(signal))
         guard let stream else { return }
         stream.write([0, 0, 0, 0, 0])
-        await Task.yield()
         stream.finish()
-        await Task.yield()
+        // A timer runs in the next turn: by then the request has left.
+        await withCheckedContinuation { continuation in
+          loop.schedule(after: .zero) { continuation.resume() }
+        }
         stream.reset(.cancel)
         await signal.wait()
       }
