@@ -10,10 +10,11 @@ package struct Migration: Sendable {
     self.sql = sql
   }
 
-  /// `v`, four digits, `_`, then lower-case letters, digits and underscores.
+  /// `v` (a service's own) or `k` (what every service has), four digits, `_`, then lower-case letters, digits and
+  /// underscores. Each letter is a sequence of its own.
   var isWellNamed: Bool {
     let bytes = Array(name.utf8)
-    guard bytes.count > 6, bytes.count <= 100, bytes[0] == UInt8(ascii: "v"), bytes[5] == UInt8(ascii: "_") else {
+    guard bytes.count > 6, bytes.count <= 100, "kv".utf8.contains(bytes[0]), bytes[5] == UInt8(ascii: "_") else {
       return false
     }
     let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -64,15 +65,18 @@ struct MigrationPlan {
     let known = Set(all.map(\.name))
     // Newer ones belong to the next release, on whose schema this one must run.
     for name in applied.keys.sorted() where !known.contains(name) {
-      guard let last = all.last?.name, name > last else { throw .unknown(name: name) }
+      guard let last = all.last(where: { $0.name.first == name.first })?.name, name > last else {
+        throw .unknown(name: name)
+      }
     }
     for migration in all {
       guard let checksum = applied[migration.name] else { continue }
       guard checksum == checksums[migration.name] else { throw .edited(name: migration.name) }
     }
     pending = all.filter { applied[$0.name] == nil }
-    if let first = pending.first, let later = applied.keys.max(), first.name < later {
-      throw .outOfOrder(name: first.name)
+    for migration in pending {
+      let isLate = applied.keys.contains { $0.first == migration.name.first && $0 > migration.name }
+      if isLate { throw .outOfOrder(name: migration.name) }
     }
   }
 }
