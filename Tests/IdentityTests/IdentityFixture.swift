@@ -2,6 +2,7 @@ import API
 import EventLoop
 import Postgres
 import Primitives
+import Protobuf
 import RPC
 import Sealing
 import ServiceKit

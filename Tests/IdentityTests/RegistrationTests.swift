@@ -27,13 +27,18 @@ struct RegistrationTests {
   @Test(
     "ID-1 a missing field or an unequal password is refused by name",
     arguments: [
-      ("email", \IdentityV1.RegisterRequest.email), ("password", \.password),
-      ("password_confirmation", \.passwordConfirmation), ("display_name", \.displayName),
-      ("security_question_id", \.securityQuestionID), ("security_answer", \.securityAnswer),
-    ] as [(String, WritableKeyPath<IdentityV1.RegisterRequest, String> & Sendable)])
-  func missingField(name: String, field: WritableKeyPath<IdentityV1.RegisterRequest, String> & Sendable) throws {
+      "email", "password", "password_confirmation", "display_name", "security_question_id", "security_answer",
+    ])
+  func missingField(name: String) throws {
     var request = IdentityFixture.registration()
-    request[keyPath: field] = ""
+    switch name {
+    case "email": request.email = ""
+    case "password": request.password = ""
+    case "password_confirmation": request.passwordConfirmation = "seven blue heron"
+    case "display_name": request.displayName = " "
+    case "security_question_id": request.securityQuestionID = ""
+    default: request.securityAnswer = ""
+    }
     let error = #expect(throws: ServiceError.self) {
       try Registration(request, termsVersion: 1, timeZones: ["Europe/Berlin"])
     }
@@ -52,7 +57,8 @@ struct RegistrationTests {
           "email", "display_name", "password", "security_question_id", "security_answer", "terms_accepted",
           "terms_version", "time_zone",
         ])
-      #expect(try await fixture.count("accounts") == 0 && fixture.count("send_queue") == 0)
+      #expect(try await fixture.count("accounts") == 0)
+      #expect(try await fixture.count("send_queue") == 0)
     }
   }
 
@@ -104,7 +110,8 @@ struct RegistrationTests {
         let error = try await refusal { _ = try await fixture.register(email: email) }
         #expect(error.code == .alreadyExists && error.reason == "EMAIL_TAKEN")
       }
-      #expect(try await fixture.count("accounts") == 1 && fixture.count("sessions") == 1)
+      #expect(try await fixture.count("accounts") == 1)
+      #expect(try await fixture.count("sessions") == 1)
       #expect(try await fixture.mails().count == 1)
     }
   }
@@ -212,7 +219,8 @@ struct RegistrationTests {
       var request = IdentityFixture.registration()
       let first = try await fixture.register(request)
       #expect(try await fixture.register(request) == first)
-      #expect(try await fixture.count("accounts") == 1 && fixture.mails().count == 1)
+      #expect(try await fixture.count("accounts") == 1)
+      #expect(try await fixture.mails().count == 1)
 
       request.displayName = "Someone Else"
       let changed = request

@@ -2,6 +2,7 @@ import API
 import Postgres
 import Primitives
 import RPC
+import Sealing
 import TestKit
 import Testing
 import identity

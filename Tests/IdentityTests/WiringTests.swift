@@ -1,6 +1,9 @@
 import API
 import EventLoop
+import Events
+import Postgres
 import RPC
+import Sealing
 import ServiceKit
 import TestKit
 import Testing
