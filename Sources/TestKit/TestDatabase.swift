@@ -24,9 +24,15 @@ package struct TestDatabase: Sendable {
       try await $0.execute("CREATE DATABASE \(unescaped: name) TEMPLATE template0")
     }
     let url = Secret(replacingDatabase(of: adminURL, with: name))
-    _ = try await Migrator(url: url, schema: schema).migrate(migrations)
     let database = Database(url: url, group: group, configuration: DatabaseConfiguration(schema: schema))
-    return TestDatabase(database: database, url: url, group: group, name: name, adminURL: Secret(adminURL))
+    let made = TestDatabase(database: database, url: url, group: group, name: name, adminURL: Secret(adminURL))
+    do {
+      _ = try await Migrator(url: url, schema: schema).migrate(migrations)
+    } catch {
+      try await made.drop()
+      throw error
+    }
+    return made
   }
 
   /// Closes the connections and removes the database.

@@ -24,8 +24,10 @@ import entitlement
   func notPurchased() async throws {
     try await TestRuntime.with(name: "entitlement", migrations: Migrations.all) { runtime in
       let account = Identifier()
-      #expect(try await own(runtime.database, account) == .init(state: .notPurchased))
-      #expect(try await grant(runtime.database, "\(account)") == .notPurchased)
+      let own = try await own(runtime.database, account)
+      let grant = try await grant(runtime.database, "\(account)")
+      #expect(own == .init(state: .notPurchased))
+      #expect(grant == .notPurchased)
     }
   }
 

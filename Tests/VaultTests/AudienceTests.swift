@@ -1,5 +1,7 @@
 import API
+import Postgres
 import Primitives
+import ServiceKit
 import TestKit
 import Testing
 import vault

@@ -1,7 +1,10 @@
 import API
+import Postgres
 import Primitives
+import ServiceKit
 import TestKit
 import Testing
+import vault
 
 @Suite struct FolderTests {
   typealias Calls = VaultFixture.Calls

@@ -1,7 +1,9 @@
 import API
 import Primitives
+import Protobuf
 import TestKit
 import Testing
+import vault
 
 @Suite struct ListTests {
   @Test("VA-24 the summary counts all, drafts and ready ones of the caller alone")

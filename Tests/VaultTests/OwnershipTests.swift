@@ -1,6 +1,7 @@
 import API
 import Postgres
 import Primitives
+import Protobuf
 import RPC
 import ServiceKit
 import TestKit
@@ -85,7 +86,10 @@ import vault
         { _ = try await vault.listFolderItems(.init(), nobody) },
         { _ = try await vault.deleteFolderItem(.init(), nobody) },
       ]
-      for call in calls { #expect(try await refusal(call).code == .unauthenticated) }
+      for call in calls {
+        let error = try await refusal(call)
+        #expect(error.code == .unauthenticated)
+      }
     }
   }
 

@@ -1,5 +1,8 @@
 import API
+import Postgres
 import Primitives
+import Protobuf
+import ServiceKit
 import TestKit
 import Testing
 
@@ -88,7 +91,8 @@ import Testing
   @Test("VA-18 a neighbour that cannot be asked makes a save UNAVAILABLE, never a yes; a draft needs none")
   func neighboursDown() async throws {
     try await VaultFixture.with(neighbours: false) { fixture in
-      #expect(try await refusal { try await fixture.saveToVault(fixture.letter()) }.code == .unavailable)
+      let error = try await refusal { try await fixture.saveToVault(fixture.letter()) }
+      #expect(error.code == .unavailable)
       #expect(try await fixture.count("messages") == 0)
       #expect(try await fixture.saveDraft(fixture.letter()).status == .draft)
     }

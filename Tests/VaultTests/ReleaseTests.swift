@@ -2,6 +2,7 @@ import API
 import Events
 import Postgres
 import Primitives
+import Protobuf
 import Sealing
 import ServiceKit
 import TestKit

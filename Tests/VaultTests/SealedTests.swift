@@ -1,6 +1,7 @@
 import API
 import Postgres
 import Primitives
+import ServiceKit
 import Testing
 import vault
 
@@ -36,8 +37,8 @@ import vault
       // The scan sees what is in clear: a title, and the type of an event.
       #expect(content.contains { $0.table == "messages" && $0.text.contains("SEEN") })
       #expect(content.contains { $0.table == "outbox" && $0.text.contains("MessageSaved") })
-      // And it looks into binary columns: events hold ids as text.
-      #expect(content.contains { $0.table == "outbox" && $0.text.contains("\(fixture.author)\\022") })
+      // And it looks into binary columns: a message's id stands in the payload of its event only.
+      #expect(content.contains { $0.table == "outbox" && $0.text.contains(draft.messageID) })
       for (table, text) in content { #expect(!text.contains("MARK"), "in \(table)") }
     }
   }

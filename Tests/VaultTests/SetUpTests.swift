@@ -1,5 +1,9 @@
+import Events
+import Postgres
 import Primitives
+import RPC
 import Sealing
+import ServiceKit
 import TestKit
 import Testing
 import vault

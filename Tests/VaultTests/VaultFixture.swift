@@ -1,6 +1,7 @@
 import API
 import Postgres
 import Primitives
+import Protobuf
 import RPC
 import Sealing
 import ServiceKit
