@@ -5,14 +5,23 @@ internal import Synchronization
 package enum ProcessSignals {
   private static let waiting = Mutex<(arrived: Bool, continuation: CheckedContinuation<Void, Never>?)>((false, nil))
 
-  /// Takes the signals over; called first in `main`, before any thread is made.
+  /// Handlers write the signal's number here. A mask would not do: threads that exist already would not have it.
+  private static let channel: (reader: Int32, writer: Int32) = {
+    var descriptors: [Int32] = [-1, -1]
+    _ = pipe(&descriptors)
+    return (descriptors[0], descriptors[1])
+  }()
+
+  /// Takes the signals over; called first in `main`.
   package static func takeOver() {
     signal(SIGPIPE, SIG_IGN)
-    var set = sigset_t()
-    sigemptyset(&set)
-    sigaddset(&set, SIGTERM)
-    sigaddset(&set, SIGINT)
-    pthread_sigmask(SIG_BLOCK, &set, nil)
+    precondition(channel.reader >= 0, "a process has room for a pipe at its start")
+    for number in [SIGTERM, SIGINT] {
+      signal(number) { received in
+        var byte = UInt8(truncatingIfNeeded: received)
+        _ = write(ProcessSignals.channel.writer, &byte, 1)
+      }
+    }
     var thread = pthread_t()
     pthread_create(&thread, nil, { _ in ProcessSignals.listen() }, nil)
     pthread_detach(thread)
@@ -30,19 +39,19 @@ package enum ProcessSignals {
   }
 
   private static func listen() -> UnsafeMutableRawPointer? {
-    var set = sigset_t()
-    sigemptyset(&set)
-    sigaddset(&set, SIGTERM)
-    sigaddset(&set, SIGINT)
-    var received: Int32 = 0
-    sigwait(&set, &received)
+    _ = next()
     let continuation = waiting.withLock { state in
       state.arrived = true
       defer { state.continuation = nil }
       return state.continuation
     }
     continuation?.resume()
-    sigwait(&set, &received)
-    _exit(128 + received)
+    _exit(128 + next())
+  }
+
+  private static func next() -> Int32 {
+    var byte: UInt8 = 0
+    while read(channel.reader, &byte, 1) != 1 {}
+    return Int32(byte)
   }
 }
