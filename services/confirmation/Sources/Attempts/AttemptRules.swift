@@ -24,8 +24,8 @@ enum AttemptRules {
 
   static let explanation = """
     You are about to confirm that this person has passed away. Once confirmed, every message they prepared is delivered, \
-    each on its day, to the people they chose; you gain access to what they left for you. Nobody can undo a \
-    confirmation: not you, not we. If you are not certain, cancel now: nothing has been recorded.
+    each on its day, to the people they chose; you gain access to what they left for you. A confirmation \
+    cannot be undone, by you or by us. If you are not certain, cancel now: nothing has been recorded.
     """
 
   static let summary = """
