@@ -1,4 +1,5 @@
 import API
+import Postgres
 import Primitives
 import TestKit
 import Testing
@@ -20,6 +21,9 @@ struct ClosingTests {
       #expect(error.code == .failedPrecondition && error.reason == "ACCOUNT_CLOSED")
       #expect(try await fixture.events().filter { $0 == "AccountClosed" }.count == 1)
       #expect(try await fixture.account(response.accountID).status == .active)
+      let ended = try await fixture.database.query(
+        "SELECT end_reason FROM sessions WHERE account_id = \(response.accountID)")
+      #expect(try ended.map { try $0.decode(String?.self, at: 0) } == ["account_closed"])
       _ = try await fixture.refresh(try #require(other.session).refreshToken)
     }
   }

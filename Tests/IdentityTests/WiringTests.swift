@@ -28,7 +28,7 @@ struct WiringTests {
     }
     #expect(Identity.access[DirectoryMethods.getSigningKeys] == .anyService)
     #expect(Identity.access[DirectoryMethods.batchGetAccounts] == .anyService)
-    #expect(Identity.access[DirectoryMethods.findAccountsByEmail] == .services(["confirmation", "delivery"]))
+    #expect(Identity.access[DirectoryMethods.findAccountsByEmail] == .services(["confirmation", "notifications"]))
     for method in [DirectoryMethods.getSecurityQuestion, DirectoryMethods.checkSecurityAnswer] {
       #expect(Identity.access[method] == .services(["confirmation"]))
     }

@@ -1,9 +1,9 @@
 internal import Events
-internal import Postgres
+package import Postgres
 internal import Primitives
 
 /// Deletes, each hour, what no rule looks at any more.
-enum Housekeeping {
+package enum Housekeeping {
   static func run(_ database: Database) async {
     while !Task.isCancelled {
       do {
@@ -16,7 +16,7 @@ enum Housekeeping {
     }
   }
 
-  static func sweep(_ database: Database) async throws {
+  package static func sweep(_ database: Database) async throws {
     // A lock lasts at most 24 h and is remembered for 24 h more.
     try await database.execute("DELETE FROM sign_in_throttles WHERE change_time < now() - interval '3 days'")
     // After 180 days no token of a session is good for anything.

@@ -33,7 +33,7 @@ package enum Identity {
     Methods.getAccount: .owner,
     DirectoryMethods.getSigningKeys: .anyService,
     DirectoryMethods.batchGetAccounts: .anyService,
-    DirectoryMethods.findAccountsByEmail: .services(["confirmation", "delivery"]),
+    DirectoryMethods.findAccountsByEmail: .services(["confirmation", "notifications"]),
     DirectoryMethods.getSecurityQuestion: .services(["confirmation"]),
     DirectoryMethods.checkSecurityAnswer: .services(["confirmation"]),
   ]
