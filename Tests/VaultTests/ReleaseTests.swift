@@ -172,6 +172,29 @@ import vault
     }
   }
 
+  @Test("VA-22 a save that meets a freeze under way waits for its end, and is refused")
+  func crossing() async throws {
+    try await VaultFixture.with { fixture in
+      _ = try await fixture.saveDraft(fixture.letter())
+      let save = try await fixture.runtime.database.transaction { transaction in
+        try await transaction.execute("UPDATE accounts SET freeze_time = now()")
+        let save = Task { try await refusal { try await fixture.saveDraft(fixture.letter()) } }
+        while try await fixture.runtime.database.query(
+          """
+          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+          UNION ALL SELECT 1 FROM messages OFFSET 1
+          """
+        ).isEmpty {
+          await Task.yield()
+        }
+        return save
+      }
+      let error = try await save.value
+      #expect(error.reason == "ACCOUNT_CLOSED")
+      #expect(try await fixture.count("messages") == 1)
+    }
+  }
+
   @Test("VA-22 saves that cross the freeze are either listed or refused, never lost in between")
   func race() async throws {
     try await VaultFixture.with { fixture in
