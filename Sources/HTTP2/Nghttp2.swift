@@ -75,7 +75,8 @@ enum Nghttp2 {
     }
   }
 
-  private static let header: nghttp2_on_header_callback = { _, frame, name, nameLength, value, valueLength, _, userData in
+  private static let header: nghttp2_on_header_callback = {
+    _, frame, name, nameLength, value, valueLength, _, userData in
     with(userData) { session in
       guard let frame, let name, let value else { return 0 }
       var result: Int32 = 0

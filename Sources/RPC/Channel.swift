@@ -1,4 +1,5 @@
 package import EventLoop
+package import HTTP2
 internal import Primitives
 package import Protobuf
 
@@ -11,6 +12,8 @@ package struct ChannelConfiguration: Sendable {
   package var backoffMax: Duration = .seconds(20)
   /// The largest response message, in bytes.
   package var messageBytesMax = 4 << 20
+  /// Windows and header limits of its connections.
+  package var http2 = HTTP2Limits()
 
   package init() {}
 }

@@ -17,6 +17,8 @@ final class ChannelLoop: @unchecked Sendable {
 
   let loop: EventLoop
   let configuration: ChannelConfiguration
+  /// Bytes of whole messages that may wait for a reader before the stream's window stays shut.
+  let queuedBytesMax: Int
   private let target: String
   private let tls: TLSContext?
   private let expectedIdentity: String?
@@ -34,6 +36,7 @@ final class ChannelLoop: @unchecked Sendable {
     self.tls = tls
     self.expectedIdentity = expectedIdentity
     self.configuration = configuration
+    queuedBytesMax = configuration.http2.streamWindowBytes / 2
     backoff = Backoff(initial: configuration.backoffInitial, max: configuration.backoffMax)
   }
 
@@ -167,7 +170,7 @@ final class ClientConnection: HTTP2SessionDelegate, @unchecked Sendable {
   }
 
   func start(_ transport: ByteStream) {
-    session = HTTP2Session(role: .client, transport: transport, limits: HTTP2Limits(), delegate: self)
+    session = HTTP2Session(role: .client, transport: transport, limits: channel.configuration.http2, delegate: self)
   }
 
   /// False when it takes no more calls.

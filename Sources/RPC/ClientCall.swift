@@ -153,7 +153,7 @@ extension ClientCall: HTTP2StreamHandler {
     do throws(ServiceError) {
       while let message = try assembler.next(bytes, &position) { inbound.append(message) }
       owedBytes += bytes.count
-      if inbound.byteCount <= HTTP2Limits().streamWindowBytes / 2 { giveBack(owedBytes) }
+      if inbound.byteCount <= channel.queuedBytesMax { giveBack(owedBytes) }
     } catch {
       stream?.consume(bytes.count)
       giveUp(error)
@@ -210,7 +210,7 @@ extension ClientCall: FrameSource {
     while true {
       switch inbound.next() {
       case .message(let message):
-        if owedBytes > 0, inbound.byteCount <= HTTP2Limits().streamWindowBytes / 2 { giveBack(owedBytes) }
+        if owedBytes > 0, inbound.byteCount <= channel.queuedBytesMax { giveBack(owedBytes) }
         return message
       case .end: return nil
       case .failure(let error): throw error

@@ -1,5 +1,5 @@
-package import Protobuf
 internal import Primitives
+package import Protobuf
 
 /// A method and the code that answers it, with the message types erased.
 package struct MethodHandler: Sendable {

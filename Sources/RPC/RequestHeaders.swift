@@ -12,7 +12,8 @@ struct RequestHeaders: Sendable {
     for pair in metadata.pairs {
       switch pair.value {
       case .text(let text): append(Array(pair.name.utf8).span, Array(text.utf8).span)
-      case .binary(let raw): append(Array(pair.name.utf8).span, Array(Base64.encode(raw, alphabet: .standard).utf8).span)
+      case .binary(let raw):
+        append(Array(pair.name.utf8).span, Array(Base64.encode(raw, alphabet: .standard).utf8).span)
       }
     }
   }

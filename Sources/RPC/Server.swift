@@ -1,4 +1,5 @@
 package import EventLoop
+internal import HTTP2
 internal import Primitives
 internal import Synchronization
 
@@ -72,6 +73,10 @@ final class ServerLoop: @unchecked Sendable {
   let loop: EventLoop
   let configuration: ServerConfiguration
   let table: MethodTable
+  /// Bytes of whole messages that may wait for a handler before its stream's window stays shut.
+  let queuedBytesMax: Int
+  let messageBytesMax: Int
+  let isReporting: Bool
   private var connections: [ObjectIdentifier: ServerConnection] = [:]
   private var countByHost: [String: Int] = [:]
   private var onEmpty: (() -> Void)?
@@ -81,6 +86,9 @@ final class ServerLoop: @unchecked Sendable {
     self.loop = loop
     self.configuration = configuration
     self.table = table
+    queuedBytesMax = configuration.limits.http2.streamWindowBytes / 2
+    messageBytesMax = configuration.limits.messageBytesMax
+    isReporting = configuration.onCallEnd != nil
   }
 
   func accept(_ transport: ByteStream) {

@@ -43,7 +43,7 @@ final class ServerCall: @unchecked Sendable {
   init(_ connection: ServerConnection, _ stream: HTTP2Stream) {
     self.connection = connection
     self.stream = stream
-    assembler = MessageAssembler(bytesMax: connection.server.configuration.limits.messageBytesMax)
+    assembler = MessageAssembler(bytesMax: connection.server.messageBytesMax)
   }
 
   // MARK: The handler
@@ -55,11 +55,11 @@ final class ServerCall: @unchecked Sendable {
   }
 
   private func run(_ handler: MethodHandler, _ info: CallInfo) async {
-    let configuration = connection.server.configuration
+    let server = connection.server
     var context = CallContext(info)
     do {
-      let isDecided = try configuration.admit?(&context) ?? false
-      if !isDecided, let authenticate = configuration.authenticate { try await authenticate(&context) }
+      let isDecided = try server.configuration.admit?(&context) ?? false
+      if !isDecided, let authenticate = server.configuration.authenticate { try await authenticate(&context) }
       switch handler.body {
       case .unary:
         guard let request else { throw CancellationError() }
@@ -188,7 +188,7 @@ extension ServerCall: HTTP2StreamHandler {
     }
     guard isAcceptable(), let entry = head.entry else { return }
     var deadline: Monotonic?
-    if connection.server.configuration.onCallEnd != nil { started = .now() }
+    if connection.server.isReporting { started = .now() }
     if case .after(let timeout) = head.timeout { deadline = (started ?? .now()).advanced(by: timeout) }
     let info = CallInfo(
       method: entry.handler.method, headers: head.headers, deadline: deadline, peer: connection.peer)
@@ -244,7 +244,7 @@ extension ServerCall: HTTP2StreamHandler {
       }
       owedBytes += bytes.count
       // A handler that lags behind keeps the window shut; the message under way must not.
-      if inbound.byteCount <= connection.server.configuration.limits.http2.streamWindowBytes / 2 {
+      if inbound.byteCount <= connection.server.queuedBytesMax {
         giveBack(owedBytes)
       }
     } catch {
@@ -289,7 +289,7 @@ extension ServerCall: FrameSource {
     while true {
       switch inbound.next() {
       case .message(let message):
-        if owedBytes > 0, inbound.byteCount <= connection.server.configuration.limits.http2.streamWindowBytes / 2 {
+        if owedBytes > 0, inbound.byteCount <= connection.server.queuedBytesMax {
           giveBack(owedBytes)
         }
         return message

@@ -1,5 +1,5 @@
-package import Protobuf
 internal import Primitives
+package import Protobuf
 
 /// A call whose client sends many messages and gets one. Dropping it unfinished cancels the call.
 package struct ClientStreamingCall<Request: Message, Response: Message>: Sendable {

@@ -8,9 +8,11 @@ import Testing
 @Suite struct CallTests {
   static let echo = MethodHandler.unary(TestService.unary) { (note: Note, _: CallContext) in note }
 
-  @Test("RPC a unary call brings its message there and back, at every size up to the limit", arguments: [
-    0, 1, 1024, 16_379, 16_384, 65_536, 300_000, (4 << 20) - 5,
-  ])
+  @Test(
+    "RPC a unary call brings its message there and back, at every size up to the limit",
+    arguments: [
+      0, 1, 1024, 16_379, 16_384, 65_536, 300_000, (4 << 20) - 5,
+    ])
   func unary(size: Int) async throws {
     try await Rig.run([Self.echo]) { rig in
       let answer = try await rig.unary(Note(size: size))

@@ -120,7 +120,8 @@ import Testing
       running.withLock { $0.now -= 1 }
       return note
     }
-    try await Rig.run(loops: 1, [handler], configure: { $0.limits.http2.streamsMax = 3 }) { rig in
+    let configure: (inout ServerConfiguration) -> Void = { $0.limits.http2.streamsMax = 3 }
+    try await Rig.run(loops: 1, [handler], configure: configure) { rig in
       try await withThrowingTaskGroup(of: Note.self) { group in
         for _ in 0..<100 { group.addTask { try await rig.unary(Note("x")) } }
         for try await note in group { #expect(note.text == "x") }
@@ -131,7 +132,8 @@ import Testing
 
   @Test("RPC an idle connection is ended")
   func idle() async throws {
-    try await Rig.run(loops: 1, [CallTests.echo], configure: { $0.limits.idleTimeout = .milliseconds(10) }) { rig in
+    let configure: (inout ServerConfiguration) -> Void = { $0.limits.idleTimeout = .milliseconds(10) }
+    try await Rig.run(loops: 1, [CallTests.echo], configure: configure) { rig in
       let client = try await RawClient.connect(port: rig.server.port, on: rig.group.loops[0])
       await client.closedSignal.wait()
       let answer = try await rig.unary(Note("x"))

@@ -51,14 +51,17 @@ import Testing
   @Test("R1 a deadline ends the call at the client and cancels the handler")
   func deadline() async throws {
     let ended = Signal()
-    let handler = MethodHandler.unary(TestService.unary) { (_: Note, context: CallContext) -> Note in
+    let handler = MethodHandler.unary(TestService.unary) { (note: Note, context: CallContext) -> Note in
+      if note.text == "connect" { return note }
       #expect(context.deadline != nil)
       #expect(context.callOptions().deadline! < context.deadline!)
       defer { ended.raise() }
       try await untilCancelled()
     }
-    try await Rig.run([handler]) { rig in
-      let error = await failure { _ = try await rig.unary(Note(), CallOptions(timeout: .milliseconds(50))) }
+    try await Rig.run(loops: 1, [handler]) { rig in
+      // The connection is there already, so that the handler has begun long before its deadline.
+      _ = try await rig.unary(Note("connect"))
+      let error = await failure { _ = try await rig.unary(Note(), CallOptions(timeout: .milliseconds(500))) }
       #expect(error?.code == .deadlineExceeded)
       await ended.wait()
     }
@@ -112,7 +115,8 @@ import Testing
 
   @Test("T10 a request above the limit is RESOURCE_EXHAUSTED, one at the limit is served")
   func requestLimit() async throws {
-    try await Rig.run([CallTests.echo], configure: { $0.limits.messageBytesMax = 1003 }) { rig in
+    let configure: (inout ServerConfiguration) -> Void = { $0.limits.messageBytesMax = 1003 }
+    try await Rig.run([CallTests.echo], configure: configure) { rig in
       let answer = try await rig.unary(Note(size: 1000))
       #expect(answer.body.count == 1000)
       let error = await failure { _ = try await rig.unary(Note(size: 1001)) }

@@ -19,7 +19,9 @@ import Testing
   @Test("RPC the edges of messages do not depend on the edges of frames", arguments: 1...17)
   func assembler(pieceSize: Int) throws {
     let wire: [UInt8] = [0, 0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 9]
-    let pieces = stride(from: 0, to: wire.count, by: pieceSize).map { Array(wire[$0..<min($0 + pieceSize, wire.count)]) }
+    let pieces = stride(from: 0, to: wire.count, by: pieceSize).map {
+      Array(wire[$0..<min($0 + pieceSize, wire.count)])
+    }
     #expect(try Self.cut(pieces) == [[1, 2, 3], [], [9]])
   }
 
@@ -29,25 +31,31 @@ import Testing
     #expect(throws: ServiceError.self) { try Self.cut([[0, 0, 0, 0, 101]]) }
   }
 
-  @Test("RPC timeouts are read in every unit", arguments: [
-    ("1H", Duration.seconds(3600)), ("2M", .seconds(120)), ("3S", .seconds(3)), ("4m", .milliseconds(4)),
-    ("5u", .microseconds(5)), ("6n", .nanoseconds(6)), ("000000001S", nil), ("99999999H", .seconds(359_999_996_400)),
-  ])
+  @Test(
+    "RPC timeouts are read in every unit",
+    arguments: [
+      ("1H", Duration.seconds(3600)), ("2M", .seconds(120)), ("3S", .seconds(3)), ("4m", .milliseconds(4)),
+      ("5u", .microseconds(5)), ("6n", .nanoseconds(6)), ("000000001S", nil), ("99999999H", .seconds(359_999_996_400)),
+    ])
   func timeout(text: String, expected: Duration?) {
     #expect(GRPCTimeout.parse(Array(text.utf8).span) == expected)
   }
 
-  @Test("RPC timeouts are written in 8 digits at most, never longer than the time left", arguments: [
-    (Duration.nanoseconds(5), "5n"), (.milliseconds(300), "300000u"), (.seconds(3600), "3600000m"),
-    (.seconds(-1), "0n"), (.seconds(1_000_000_000), "16666666M"),
-  ])
+  @Test(
+    "RPC timeouts are written in 8 digits at most, never longer than the time left",
+    arguments: [
+      (Duration.nanoseconds(5), "5n"), (.milliseconds(300), "300000u"), (.seconds(3600), "3600000m"),
+      (.seconds(-1), "0n"), (.seconds(1_000_000_000), "16666666M"),
+    ])
   func timeoutText(duration: Duration, text: String) {
     #expect(GRPCTimeout.format(duration) == text)
   }
 
-  @Test("RPC percent-decoding never fails", arguments: [
-    ("%", "%"), ("%4", "%4"), ("%zz", "%zz"), ("%41%", "A%"), ("a%20b", "a b"), ("%FF", "\u{FFFD}"),
-  ])
+  @Test(
+    "RPC percent-decoding never fails",
+    arguments: [
+      ("%", "%"), ("%4", "%4"), ("%zz", "%zz"), ("%41%", "A%"), ("a%20b", "a b"), ("%FF", "\u{FFFD}"),
+    ])
   func percent(text: String, decoded: String) {
     #expect(PercentEncoding.decode(text) == decoded)
   }

@@ -34,9 +34,11 @@ import Testing
     #expect(response.headers[":status"] == "415")
   }
 
-  @Test("RPC content types of gRPC are served", arguments: [
-    "application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8",
-  ])
+  @Test(
+    "RPC content types of gRPC are served",
+    arguments: [
+      "application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8",
+    ])
   func goodContentType(value: String) async throws {
     let response = try await Self.response("/test.Notes/Unary", [("content-type", value)])
     #expect(response.status == "0")
@@ -56,9 +58,11 @@ import Testing
     #expect(response.status == "12")
   }
 
-  @Test("RPC a malformed timeout is INVALID_ARGUMENT, never no deadline", arguments: [
-    "S", "1", "123456789S", "-1S", "1s", "1 S", "1.5S", "0x1S",
-  ])
+  @Test(
+    "RPC a malformed timeout is INVALID_ARGUMENT, never no deadline",
+    arguments: [
+      "S", "1", "123456789S", "-1S", "1s", "1 S", "1.5S", "0x1S",
+    ])
   func badTimeout(value: String) async throws {
     let response = try await Self.response("/test.Notes/Unary", [("grpc-timeout", value)])
     #expect(response.status == "3")
@@ -83,18 +87,22 @@ import Testing
     #expect(response.headers["grpc-accept-encoding"] == "identity")
   }
 
-  @Test("T10 bodies that are no message get their status", arguments: [
-    ([], "12"), ([0, 0, 0, 0], "13"), ([0, 0, 0, 0, 1], "13"), ([1, 0, 0, 0, 0], "13"), ([2, 0, 0, 0, 0], "13"),
-    ([0, 0xFF, 0xFF, 0xFF, 0xFF], "8"), ([0, 0, 0x50, 0, 0], "8"), ([0, 0, 0, 0, 1, 0xFF], "3"),
-    ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "12"),
-  ] as [([UInt8], String)])
+  @Test(
+    "T10 bodies that are no message get their status",
+    arguments: [
+      ([], "12"), ([0, 0, 0, 0], "13"), ([0, 0, 0, 0, 1], "13"), ([1, 0, 0, 0, 0], "13"), ([2, 0, 0, 0, 0], "13"),
+      ([0, 0xFF, 0xFF, 0xFF, 0xFF], "8"), ([0, 0, 0x50, 0, 0], "8"), ([0, 0, 0, 0, 1, 0xFF], "3"),
+      ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "12"),
+    ] as [([UInt8], String)])
   func body(bytes: [UInt8], status: String) async throws {
     #expect(try await Self.response(body: bytes).status == status)
   }
 
-  @Test("T4 a header list above the limit is refused, one below is served", arguments: [
-    (1000, "0"), (9000, "8"),
-  ])
+  @Test(
+    "T4 a header list above the limit is refused, one below is served",
+    arguments: [
+      (1000, "0"), (9000, "8"),
+    ])
   func headerList(size: Int, status: String) async throws {
     let value = String(repeating: "v", count: size)
     #expect(try await Self.response("/test.Notes/Unary", [("x-long", value)]).status == status)
@@ -129,11 +137,13 @@ import Testing
     #expect(response.headers["grpc-message"] == "50%25 %E2%98%BA%0A")
   }
 
-  @Test("RPC a malformed traceparent is dropped, a good one travels on", arguments: [
-    ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true),
-    ("00-00000000000000000000000000000000-b7ad6b7169203331-01", false),
-    ("00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false), ("nonsense", false),
-  ])
+  @Test(
+    "RPC a malformed traceparent is dropped, a good one travels on",
+    arguments: [
+      ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true),
+      ("00-00000000000000000000000000000000-b7ad6b7169203331-01", false),
+      ("00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false), ("nonsense", false),
+    ])
   func traceparent(value: String, isGood: Bool) async throws {
     let handler = MethodHandler.unary(TestService.unary) { (_: Note, context: CallContext) in
       Note(context.callOptions().metadata["traceparent"] ?? "none")
