@@ -32,6 +32,13 @@ import vault
     }
   }
 
+  @Test("vault does not start with an empty file of verifying keys")
+  func emptyFile() {
+    var configuration = Configuration(environment: ["STATEMENT_VERIFYING_KEY_FILE": "/dev/null"])
+    #expect(VaultConfig(&configuration).statementKeys.isEmpty)
+    #expect(configuration.faults.count == 1)
+  }
+
   @Test("vault cannot do without its neighbours' addresses and serves both of its services")
   func parts() async throws {
     try await VaultFixture.with { fixture in

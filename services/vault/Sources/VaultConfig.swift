@@ -8,9 +8,9 @@ package struct VaultConfig: Sendable {
 
   /// `STATEMENT_VERIFYING_KEY`: one or more Ed25519 public keys in PEM, one after the other.
   package init(_ configuration: inout Configuration) {
-    let text = configuration.text("STATEMENT_VERIFYING_KEY")
-    guard !text.isEmpty else {
+    guard let text = configuration.optional("STATEMENT_VERIFYING_KEY") else {
       statementKeys = []
+      configuration.fault("STATEMENT_VERIFYING_KEY: is not set (nor STATEMENT_VERIFYING_KEY_FILE)")
       return
     }
     do {
