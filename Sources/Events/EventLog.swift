@@ -8,6 +8,7 @@ package struct EventLog: EventsV1.EventService {
   private let outbox: Outbox
   private let database: Database
   private let published = Signal()
+  private let closed = Signal()
   private let pageSize = 200
 
   /// `schema` names the NOTIFY channel, on which `publish` rings.
@@ -16,6 +17,13 @@ package struct EventLog: EventsV1.EventService {
     outbox = Outbox(database: database)
     let published = published
     _ = database.listen("\(schema)_outbox") { _ in published.ring() }
+  }
+
+  /// Ends every subscription, and each that comes later, with UNAVAILABLE: a service that stops is not held up by its
+  /// readers.
+  package func close() {
+    closed.ring()
+    published.ring()
   }
 
   package func subscribe(
@@ -28,6 +36,7 @@ package struct EventLog: EventsV1.EventService {
     var position = request.afterPosition
     while !Task.isCancelled {
       let seen = published.count
+      guard closed.count == 0 else { throw ServiceError.unavailable("The service is stopping; subscribe again.") }
       let events = try await outbox.read(after: position, limit: pageSize)
       for event in events {
         try await responses.write(EventsV1.SubscribeResponse(event: EventsV1.Event(event)))

@@ -26,13 +26,18 @@ package final class Signal: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Returns once it has rung more often than `count`, after `timeout`, or when the task is cancelled.
+  /// How many wait at present.
+  package var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+  /// Returns once it has rung more often than `count`, after `timeout`, or when the task is cancelled. The timeout
+  /// needs an event loop: elsewhere there is none.
   package func wait(after count: UInt64, timeout: Duration) async {
     let id = state.withLock { state in
       state.nextID += 1
       return state.nextID
     }
     let loop = EventLoop.current
+    let timer = loop?.schedule(after: timeout) { [weak self] in self?.finish(id) }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let ready = state.withLock { state in
@@ -40,15 +45,13 @@ package final class Signal: Sendable {
           state.waiting[id] = continuation
           return false
         }
-        if ready {
-          continuation.resume()
-        } else if let loop {
-          _ = loop.schedule(after: timeout) { [weak self] in self?.finish(id) }
-        }
+        if ready { continuation.resume() }
       }
     } onCancel: {
       finish(id)
     }
+    // Rung or cancelled long before its time, a timer must not lie about until then.
+    if let loop, let timer { loop.isCurrent ? timer.cancel() : loop.execute { timer.cancel() } }
   }
 
   private func finish(_ id: UInt64) {

@@ -45,6 +45,7 @@ package struct Subscription: Sendable {
         for try await response in stream {
           guard let event = response.event else { continue }
           guard event.position > expected else { continue }
+          guard event.position == expected + 1 else { throw EventsMissing(after: expected, next: event.position) }
           try await apply(event, after: expected)
           expected = event.position
           backoff.reset()
@@ -89,6 +90,12 @@ package struct Subscription: Sendable {
       Log.error("event not applied", ["publisher": .text(publisher), "error": .text("\(error)")])
     }
   }
+}
+
+/// The log has a gap: positions are given without any, so events were lost, and nothing may be passed over.
+package struct EventsMissing: Error {
+  package let after: Int64
+  package let next: Int64
 }
 
 /// Another instance has applied the event.
