@@ -30,7 +30,8 @@ CREATE TABLE audit_head (
 );
 INSERT INTO audit_head (entry, hash) VALUES (0, '');
 
-CREATE FUNCTION chain_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Runs as the schema's owner: the service itself cannot move the head.
+CREATE FUNCTION chain_audit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   head audit_head;
 BEGIN
@@ -56,11 +57,16 @@ CREATE TRIGGER keep_record BEFORE UPDATE OR DELETE OR TRUNCATE ON confirmations
   FOR EACH STATEMENT EXECUTE FUNCTION keep_record();
 CREATE TRIGGER keep_record BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
   FOR EACH STATEMENT EXECUTE FUNCTION keep_record();
+-- Also in a session that replays changes, where other triggers sleep.
+ALTER TABLE confirmations ENABLE ALWAYS TRIGGER keep_record;
+ALTER TABLE audit ENABLE ALWAYS TRIGGER keep_record;
+ALTER TABLE audit ENABLE ALWAYS TRIGGER chain_audit;
 
 DO $$
 BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'afterthoughts_confirmation') THEN
     REVOKE UPDATE, DELETE, TRUNCATE ON confirmations, audit FROM afterthoughts_confirmation;
+    REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON audit_head FROM afterthoughts_confirmation;
   END IF;
 END
 $$;

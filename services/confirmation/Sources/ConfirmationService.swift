@@ -1,12 +1,12 @@
-internal import API
+package import API
 internal import Postgres
 internal import Primitives
-internal import RPC
-internal import Sealing
-internal import ServiceKit
+package import RPC
+package import Sealing
+package import ServiceKit
 
 /// Designations, attempts and the confirmation.
-struct ConfirmationService: ConfirmationV1.ConfirmationService {
+package struct ConfirmationService: ConfirmationV1.ConfirmationService {
   let database: Database
   let requests: RequestLog
   let dataKeys: DataKeys
@@ -14,38 +14,43 @@ struct ConfirmationService: ConfirmationV1.ConfirmationService {
   let people: People
   let signingKey: SigningKey
 
-  private typealias Methods = ConfirmationV1.ConfirmationServiceMethods
+  package init(_ runtime: ServiceRuntime, signingKey: SigningKey) throws {
+    database = runtime.database
+    requests = runtime.requests
+    dataKeys = runtime.dataKeys
+    courier = try runtime.courier()
+    people = try People(runtime)
+    self.signingKey = signingKey
+  }
 
-  static let access: [MethodDescriptor: Access] = [
-    Methods.designate: .owner,
-    Methods.getDesignations: .owner,
-    Methods.removeDesignation: .owner,
-    Methods.listVerifications: .owner,
-    Methods.openAttempt: .owner,
-    Methods.answerChallenge: .owner,
-    Methods.confirmPassing: .owner,
-    Methods.cancelAttempt: .owner,
-  ]
-
-  /// The caller as a person who may act for others: with an address that is proved at this moment.
+  /// The caller as a person who may act: with an address that is proved at this moment.
   func actor(_ context: CallContext) async throws -> Person {
-    let person = try await people.person(try context.account().accountID, context)
+    let person = try await caller(context)
     guard person.emailVerified else {
       throw ServiceError.precondition("EMAIL_NOT_VERIFIED", "Follow the link in the mail that was sent to you.")
+    }
+    return person
+  }
+
+  /// The caller as identity knows them now.
+  func caller(_ context: CallContext) async throws -> Person {
+    let account = try context.account().accountID
+    guard let person = try await people.people([account], context)[account] else {
+      throw ServiceError.unauthenticated()
     }
     return person
   }
 }
 
 /// What the other services ask.
-struct DesignationService: ConfirmationV1.DesignationService {
-  let database: Database
+package struct DesignationService: ConfirmationV1.DesignationService {
+  private let database: Database
 
-  static let access: [MethodDescriptor: Access] = [
-    ConfirmationV1.DesignationServiceMethods.getDesignationState: .services(["vault", "identity"])
-  ]
+  package init(_ runtime: ServiceRuntime) {
+    database = runtime.database
+  }
 
-  func getDesignationState(
+  package func getDesignationState(
     _ request: ConfirmationV1.GetDesignationStateRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.GetDesignationStateResponse {
     let account = try Fields.identifier(request.accountID, "account_id")

@@ -13,7 +13,6 @@ CREATE TABLE recipients (
   CONSTRAINT recipients_email UNIQUE (account_id, email_key),
   CONSTRAINT recipients_owner UNIQUE (recipient_id, account_id)
 );
-CREATE INDEX recipients_by_name ON recipients (account_id, name, recipient_id);
 
 -- Accounts whose passing is confirmed: their recipients and groups do not change any more.
 CREATE TABLE frozen_accounts (

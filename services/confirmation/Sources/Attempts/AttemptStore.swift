@@ -40,13 +40,14 @@ struct AttemptStore {
     return try row.decode(Instant.self, at: 0)
   }
 
-  /// Ends the open attempts of a designation.
-  func close(designation: Identifier, reason: String) async throws {
-    _ = try await transaction.execute(
+  /// Ends the open attempts of a designation; returns them.
+  func close(designation: Identifier, reason: String) async throws -> [Identifier] {
+    try await transaction.query(
       """
       UPDATE attempts SET close_time = now(), close_reason = \(reason)
-      WHERE designation_id = \(designation) AND close_time IS NULL
-      """)
+      WHERE designation_id = \(designation) AND close_time IS NULL RETURNING attempt_id
+      """
+    ).map { try $0.decode(Identifier.self, at: 0) }
   }
 
   /// Ends one attempt; false when it had ended before.

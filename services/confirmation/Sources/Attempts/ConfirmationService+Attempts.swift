@@ -1,13 +1,13 @@
-internal import API
+package import API
 internal import Events
 internal import Postgres
 internal import Primitives
-internal import RPC
+package import RPC
 internal import Sealing
 internal import ServiceKit
 
 extension ConfirmationService {
-  func openAttempt(
+  package func openAttempt(
     _ request: ConfirmationV1.OpenAttemptRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.OpenAttemptResponse {
     let designationID = try Fields.identifier(request.designationID, "designation_id")
@@ -15,9 +15,6 @@ extension ConfirmationService {
       let administrator = try await actor(context)
       let designation = try await designation(designationID, of: administrator)
       let owner = try await people.person(designation.account, context)
-      if owner.status == .deactivated {
-        throw ServiceError.precondition("ACCOUNT_DEACTIVATED", "This account is deactivated.")
-      }
       let question = try await people.securityQuestion(administrator.account, context)
       return (administrator, designation, owner, question)
     } _: { prepared, transaction in
@@ -26,9 +23,15 @@ extension ConfirmationService {
       if try await ConfirmationStore(transaction).find(owner.account) != nil {
         throw ServiceError.precondition("ALREADY_CONFIRMED", "This passing is already confirmed.")
       }
+      if owner.status == .deactivated {
+        throw ServiceError.precondition("ACCOUNT_DEACTIVATED", "This account is deactivated.")
+      }
+      guard try await DesignationStore(transaction).isCurrent(designation) else {
+        throw ServiceError.notFound("designation")
+      }
       let attempts = AttemptStore(transaction)
       try await requireChallengeLeft(attempts, owner, administrator)
-      try await attempts.close(designation: designation.id, reason: "superseded")
+      try await endAttempts(of: designation, reason: "superseded", by: administrator.account, transaction, context)
       let attempt = Identifier()
       let code = AttemptRules.newCode()
       let key = try await dataKeys.key(for: DataKeys.serviceOwner, in: transaction)
@@ -46,7 +49,7 @@ extension ConfirmationService {
     }
   }
 
-  func answerChallenge(
+  package func answerChallenge(
     _ request: ConfirmationV1.AnswerChallengeRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.AnswerChallengeResponse {
     let id = try Fields.identifier(request.attemptID, "attempt_id")
@@ -63,7 +66,7 @@ extension ConfirmationService {
     }
   }
 
-  func confirmPassing(
+  package func confirmPassing(
     _ request: ConfirmationV1.ConfirmPassingRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.ConfirmPassingResponse {
     let id = try Fields.identifier(request.attemptID, "attempt_id")
@@ -81,34 +84,56 @@ extension ConfirmationService {
       guard let (attempt, now) = try await AttemptStore(transaction).find(id) else {
         throw ServiceError.notFound("attempt")
       }
-      let first = try await ConfirmationStore(transaction).find(owner.account)
-      if let first, first.administrator == administrator.account { return response(first) }
+      if let first = try await ConfirmationStore(transaction).find(owner.account) { return response(first) }
       try AttemptRules.requireConfirmable(attempt, now: now)
       return response(try await record(attempt, administrator, owner, transaction, context))
     }
   }
 
-  func cancelAttempt(
+  package func cancelAttempt(
     _ request: ConfirmationV1.CancelAttemptRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.CancelAttemptResponse {
     let id = try Fields.identifier(request.attemptID, "attempt_id")
     return try await requests.once(request.requestID, request, context) {
       try await attempt(id, of: try await actor(context)).attempt
     } _: { attempt, transaction in
+      // The lock of a confirmation: either of the two comes first and the other one sees it.
+      try await DesignationStore(transaction).lock(attempt.account)
+      if try await ConfirmationStore(transaction).find(attempt.account) != nil {
+        throw ServiceError.precondition("ALREADY_CONFIRMED", "This passing is already confirmed.")
+      }
       if try await AttemptStore(transaction).close(id, reason: "cancelled") {
-        try await transaction.publish(
-          ConfirmationV1.AttemptCancelled(accountID: "\(attempt.account)", attemptID: "\(id)"),
-          subject: attempt.account, traceparent: context.traceparent)
-        try await AuditStore(transaction).add("attempt_cancelled", attempt.account, by: attempt.administrator, id)
+        try await ended(id, of: attempt.account, "attempt_cancelled", by: attempt.administrator, transaction, context)
       }
       return ConfirmationV1.CancelAttemptResponse()
     }
   }
 
+  /// Ends the open attempts of a designation without a confirmation.
+  func endAttempts(
+    of designation: Designation, reason: String, by actor: Identifier, _ transaction: Transaction,
+    _ context: CallContext
+  ) async throws {
+    for attempt in try await AttemptStore(transaction).close(designation: designation.id, reason: reason) {
+      try await ended(attempt, of: designation.account, "attempt_ended", by: actor, transaction, context)
+    }
+  }
+
+  private func ended(
+    _ attempt: Identifier, of account: Identifier, _ entry: String, by actor: Identifier, _ transaction: Transaction,
+    _ context: CallContext
+  ) async throws {
+    try await transaction.publish(
+      ConfirmationV1.AttemptCancelled(accountID: "\(account)", attemptID: "\(attempt)"), subject: account,
+      traceparent: context.traceparent)
+    try await AuditStore(transaction).add(entry, account, by: actor, attempt)
+  }
+
   /// A designation in force whose administrator is this person; anything else is NOT_FOUND.
   private func designation(_ id: Identifier, of administrator: Person) async throws -> Designation {
     guard let designation = try await DesignationStore.find(id, in: database),
-      designation.role == .administrator, designation.designee.emailKey == administrator.emailKey
+      designation.role == .administrator, designation.designee.emailKey == administrator.emailKey,
+      designation.account != administrator.account
     else { throw ServiceError.notFound("designation") }
     return designation
   }
@@ -178,7 +203,9 @@ extension ConfirmationService {
       confirmTime: try await store.now())
     let statement = try StatementRules.sign(confirmation, with: signingKey)
     try await store.add(confirmation, attempt: attempt, statement: statement)
-    _ = try await AttemptStore(transaction).close(attempt.id, reason: "confirmed")
+    guard try await AttemptStore(transaction).close(attempt.id, reason: "confirmed") else {
+      throw ServiceError.precondition("ATTEMPT_CLOSED", "The attempt has ended; begin a new one.")
+    }
     try await transaction.publish(
       ConfirmationV1.PassingConfirmed(
         accountID: "\(owner.account)", confirmationID: "\(confirmation.id)",

@@ -1,12 +1,12 @@
-internal import API
+package import API
 internal import Events
 internal import Postgres
 internal import Primitives
-internal import RPC
+package import RPC
 internal import ServiceKit
 
 extension ConfirmationService {
-  func designate(
+  package func designate(
     _ request: ConfirmationV1.DesignateRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.DesignateResponse {
     let account = try context.account().accountID
@@ -31,20 +31,20 @@ extension ConfirmationService {
     }
   }
 
-  func getDesignations(
+  package func getDesignations(
     _ request: ConfirmationV1.GetDesignationsRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.GetDesignationsResponse {
     let current = try await DesignationStore.current(of: try context.account().accountID, in: database)
     return ConfirmationV1.GetDesignationsResponse(designations: current.map(\.wire))
   }
 
-  func removeDesignation(
+  package func removeDesignation(
     _ request: ConfirmationV1.RemoveDesignationRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.RemoveDesignationResponse {
     let account = try context.account().accountID
     guard let role = Role(request.role) else { throw ServiceError.invalid("role", "is required") }
     return try await requests.once(request.requestID, request, context) {
-      try await people.person(account, context)
+      try await caller(context)
     } _: { owner, transaction in
       let store = DesignationStore(transaction)
       try await store.lock(account)
@@ -59,7 +59,7 @@ extension ConfirmationService {
     }
   }
 
-  func listVerifications(
+  package func listVerifications(
     _ request: ConfirmationV1.ListVerificationsRequest, _ context: CallContext
   ) async throws -> ConfirmationV1.ListVerificationsResponse {
     let administrator = try await actor(context)
@@ -89,13 +89,17 @@ extension ConfirmationService {
     }
   }
 
-  /// Brings one role to what is wanted; the same person again changes nothing.
+  /// Brings one role to what is wanted. The same person stays who they are, whatever changed about them: nobody is
+  /// told, and their open attempt goes on.
   private func set(
     _ role: Role, _ wanted: Designee?, of owner: Person, _ current: Designation?, _ transaction: Transaction,
     _ context: CallContext
   ) async throws {
     if let current {
-      if current.designee == wanted { return }
+      if let wanted, wanted.emailKey == current.designee.emailKey {
+        if wanted != current.designee { try await DesignationStore(transaction).update(current.id, wanted) }
+        return
+      }
       try await end(current, of: owner, transaction, context)
     }
     guard let wanted else { return }
@@ -115,7 +119,7 @@ extension ConfirmationService {
     _ designation: Designation, of owner: Person, _ transaction: Transaction, _ context: CallContext
   ) async throws {
     try await DesignationStore(transaction).remove(designation.id)
-    try await AttemptStore(transaction).close(designation: designation.id, reason: "designation_removed")
+    try await endAttempts(of: designation, reason: "designation_removed", by: owner.account, transaction, context)
     try await courier.enqueue(notice(designation, of: owner, removed: true), in: transaction)
     try await transaction.publish(
       ConfirmationV1.DesignationRemoved(accountID: "\(owner.account)", designationID: "\(designation.id)"),

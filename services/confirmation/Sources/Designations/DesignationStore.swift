@@ -26,6 +26,16 @@ struct DesignationStore {
       """)
   }
 
+  /// The same person under another name, phone or spelling of the address.
+  func update(_ designation: Identifier, _ designee: Designee) async throws {
+    _ = try await transaction.execute(
+      """
+      UPDATE designations SET recipient_id = \(designee.recipient), name = \(designee.name),
+        email = \(designee.email), phone = \(designee.phone)
+      WHERE designation_id = \(designation) AND remove_time IS NULL
+      """)
+  }
+
   func remove(_ designation: Identifier) async throws {
     _ = try await transaction.execute(
       "UPDATE designations SET remove_time = now() WHERE designation_id = \(designation) AND remove_time IS NULL")
@@ -50,6 +60,11 @@ struct DesignationStore {
     ).first
   }
 
+  /// Whether it is in force; asked under the lock.
+  func isCurrent(_ designation: Designation) async throws -> Bool {
+    try await current(of: designation.account).contains { $0.id == designation.id }
+  }
+
   /// Every administrator designation of an address, newest first, with whether that person's passing is confirmed.
   static func verifications(
     of emailKey: String, in database: Database
@@ -60,7 +75,7 @@ struct DesignationStore {
         EXISTS (SELECT FROM confirmations c WHERE c.account_id = d.account_id)
       FROM designations d
       WHERE email_key = \(emailKey) AND role = 'administrator' AND remove_time IS NULL
-      ORDER BY create_time DESC LIMIT 1000
+      ORDER BY create_time DESC, designation_id LIMIT 1000
       """)
     return try rows.map { ($0, try $0.decode(Bool.self, at: 8)) }.map { row, confirmed in
       (try designation(row), confirmed)

@@ -1,19 +1,18 @@
-internal import API
+package import API
 internal import Postgres
 internal import Primitives
-internal import RPC
-internal import ServiceKit
+package import RPC
+package import ServiceKit
 
 /// Who a message goes to, for the services that must know.
-struct AudienceService: RecipientsV1.AudienceService {
-  let database: Database
+package struct AudienceService: RecipientsV1.AudienceService {
+  private let database: Database
 
-  static let access: [MethodDescriptor: Access] = [
-    RecipientsV1.AudienceServiceMethods.checkAudience: .services(["vault", "confirmation"]),
-    RecipientsV1.AudienceServiceMethods.freezeAudience: .services(["delivery"]),
-  ]
+  package init(_ runtime: ServiceRuntime) {
+    database = runtime.database
+  }
 
-  func checkAudience(
+  package func checkAudience(
     _ request: RecipientsV1.CheckAudienceRequest, _ context: CallContext
   ) async throws -> RecipientsV1.CheckAudienceResponse {
     let account = try Fields.identifier(request.accountID, "account_id")
@@ -26,7 +25,7 @@ struct AudienceService: RecipientsV1.AudienceService {
       recipients: found.map(\.wire), groupIDs: groups.filter { known.contains($0) }.map { "\($0)" })
   }
 
-  func freezeAudience(
+  package func freezeAudience(
     _ request: RecipientsV1.FreezeAudienceRequest, _ context: CallContext
   ) async throws -> RecipientsV1.FreezeAudienceResponse {
     let account = try Fields.identifier(request.accountID, "account_id")

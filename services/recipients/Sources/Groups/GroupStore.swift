@@ -75,6 +75,15 @@ struct GroupStore {
     guard joined == 1 else { throw ServiceError.notFound("group") }
   }
 
+  /// The groups that a recipient leaves have changed.
+  func touch(having recipient: Identifier, of account: Identifier) async throws {
+    _ = try await transaction.execute(
+      """
+      UPDATE groups SET revision = revision + 1
+      WHERE account_id = \(account) AND group_id IN (SELECT group_id FROM members WHERE recipient_id = \(recipient))
+      """)
+  }
+
   /// False when there is none.
   func remove(_ id: Identifier, of account: Identifier) async throws -> Bool {
     try await transaction.execute("DELETE FROM groups WHERE group_id = \(id) AND account_id = \(account)") == 1

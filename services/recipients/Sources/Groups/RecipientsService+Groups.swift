@@ -1,13 +1,13 @@
-internal import API
+package import API
 internal import Events
 internal import Postgres
 internal import Primitives
-internal import RPC
+package import RPC
 internal import Sealing
 internal import ServiceKit
 
 extension RecipientsService {
-  func createGroup(
+  package func createGroup(
     _ request: RecipientsV1.CreateGroupRequest, _ context: CallContext
   ) async throws -> RecipientsV1.CreateGroupResponse {
     let account = try context.account().accountID
@@ -28,7 +28,7 @@ extension RecipientsService {
     }
   }
 
-  func getGroup(
+  package func getGroup(
     _ request: RecipientsV1.GetGroupRequest, _ context: CallContext
   ) async throws -> RecipientsV1.GetGroupResponse {
     let account = try context.account().accountID
@@ -39,14 +39,14 @@ extension RecipientsService {
     return RecipientsV1.GetGroupResponse(group: group.wire)
   }
 
-  func listGroups(
+  package func listGroups(
     _ request: RecipientsV1.ListGroupsRequest, _ context: CallContext
   ) async throws -> RecipientsV1.ListGroupsResponse {
     let groups = try await GroupStore.all(of: try context.account().accountID, in: database)
     return RecipientsV1.ListGroupsResponse(groups: groups.map(\.wire))
   }
 
-  func updateGroup(
+  package func updateGroup(
     _ request: RecipientsV1.UpdateGroupRequest, _ context: CallContext
   ) async throws -> RecipientsV1.UpdateGroupResponse {
     let account = try context.account().accountID
@@ -65,7 +65,7 @@ extension RecipientsService {
     }
   }
 
-  func deleteGroup(
+  package func deleteGroup(
     _ request: RecipientsV1.DeleteGroupRequest, _ context: CallContext
   ) async throws -> RecipientsV1.DeleteGroupResponse {
     let account = try context.account().accountID

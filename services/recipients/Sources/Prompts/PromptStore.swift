@@ -18,8 +18,8 @@ struct PromptStore {
     self.transaction = transaction
   }
 
-  /// A new link, good for 90 days; older ones end.
-  func add(_ token: LinkToken, for recipient: Identifier) async throws {
+  /// A new link, good for 90 days; older ones end. `address` is the keyed digest of the address that is asked.
+  func add(_ token: LinkToken, for recipient: Identifier, of account: Identifier, address: [UInt8]) async throws {
     try await void(recipient)
     _ = try await transaction.execute(
       """
@@ -28,6 +28,11 @@ struct PromptStore {
       """)
     _ = try await transaction.execute(
       "UPDATE recipients SET prompt_time = now(), revision = revision + 1 WHERE recipient_id = \(recipient)")
+    _ = try await transaction.execute(
+      """
+      INSERT INTO prompted_addresses (account_id, address, prompt_time) VALUES (\(account), \(address), now())
+      ON CONFLICT (account_id, address) DO UPDATE SET prompt_time = now()
+      """)
   }
 
   /// Ends the links of a recipient.
@@ -36,12 +41,12 @@ struct PromptStore {
       "UPDATE prompts SET void_time = now() WHERE recipient_id = \(recipient) AND void_time IS NULL")
   }
 
-  /// How many seconds until a recipient may be prompted again; 0 when it may be now.
-  func secondsUntilNext(_ recipient: Identifier) async throws -> Double {
+  /// How many seconds until the account may have that address asked again; 0 when it may now.
+  func secondsUntilNext(_ account: Identifier, address: [UInt8]) async throws -> Double {
     let rows = try await transaction.query(
       """
-      SELECT greatest(0, coalesce(extract(epoch FROM prompt_time + interval '7 days' - now()), 0))::float8
-      FROM recipients WHERE recipient_id = \(recipient)
+      SELECT greatest(0, extract(epoch FROM prompt_time + interval '7 days' - now()))::float8
+      FROM prompted_addresses WHERE account_id = \(account) AND address = \(address)
       """)
     return try rows.first?.decode(Double.self, at: 0) ?? 0
   }
@@ -56,14 +61,24 @@ struct PromptStore {
   }
 
   /// nil when the link is unknown, ended or past its time.
+  func find(_ token: LinkToken) async throws -> Prompt? {
+    try PromptStore.prompt(await transaction.query(PromptStore.open(token)))
+  }
+
   static func find(_ token: LinkToken, in database: Database) async throws -> Prompt? {
-    let rows = try await database.query(
-      """
-      SELECT r.recipient_id, r.account_id, r.name, r.acceptance
-      FROM prompts p JOIN recipients r ON r.recipient_id = p.recipient_id
-      WHERE p.token_hash = \(token.hash) AND p.void_time IS NULL AND p.expire_time > now()
-      """)
-    return try rows.first.map { row in
+    try prompt(await database.query(open(token)))
+  }
+
+  private static func open(_ token: LinkToken) -> Query {
+    """
+    SELECT r.recipient_id, r.account_id, r.name, r.acceptance
+    FROM prompts p JOIN recipients r ON r.recipient_id = p.recipient_id
+    WHERE p.token_hash = \(token.hash) AND p.void_time IS NULL AND p.expire_time > now()
+    """
+  }
+
+  private static func prompt(_ rows: [Row]) throws -> Prompt? {
+    try rows.first.map { row in
       let (recipient, account, name, acceptance) = try row.decode(
         (Identifier, Identifier, String, Acceptance).self)
       return Prompt(recipient: recipient, account: account, recipientName: name, acceptance: acceptance)

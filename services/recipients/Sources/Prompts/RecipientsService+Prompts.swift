@@ -1,47 +1,41 @@
-internal import API
+package import API
 internal import Events
 internal import Postgres
 internal import Primitives
-internal import RPC
+package import RPC
 internal import Sealing
 internal import ServiceKit
 
 extension RecipientsService {
-  func sendPrompt(
+  package func sendPrompt(
     _ request: RecipientsV1.SendPromptRequest, _ context: CallContext
   ) async throws -> RecipientsV1.SendPromptResponse {
     let account = try context.account().accountID
     let id = try Fields.identifier(request.recipientID, "recipient_id")
     guard !request.channels.isEmpty else { throw ServiceError.invalid("channels", "needs at least one") }
     return try await requests.once(request.requestID, request, context) {
-      try await author(account, context)
+      try await callingAuthor(account, context)
     } _: { author, transaction in
       try await AccountLock.forChange(account, in: transaction)
       let store = RecipientStore(transaction)
       let recipient = try await stored(id, of: account, store)
       _ = try RecipientRules.channels(request.channels, phone: recipient.fields.phone, field: "channels")
-      try RecipientsService.require(author, owns: recipient.fields, mayPrompt: true)
-      let wait = try await PromptStore(transaction).secondsUntilNext(id)
-      if wait > 0 {
-        throw ServiceError(
-          .resourceExhausted, "A recipient can be asked again after 7 days.", reason: "PROMPT_TOO_SOON",
-          retryAfter: .seconds(wait))
-      }
+      try RecipientsService.requireVerified(author)
       try await prompt(id, recipient.fields, from: author, account: account, in: transaction, context)
       return RecipientsV1.SendPromptResponse(recipient: try await stored(id, of: account, store).wire)
     }
   }
 
-  func getPrompt(
+  package func getPrompt(
     _ request: RecipientsV1.GetPromptRequest, _ context: CallContext
   ) async throws -> RecipientsV1.GetPromptResponse {
     let prompt = try await found(request.token)
-    let author = try await author(prompt.account, context)
+    let senderName = try await senderName(prompt, context)
     return RecipientsV1.GetPromptResponse(
-      senderName: author.displayName, recipientName: prompt.recipientName, acceptance: prompt.acceptance.wire)
+      senderName: senderName, recipientName: prompt.recipientName, acceptance: prompt.acceptance.wire)
   }
 
-  func answerPrompt(
+  package func answerPrompt(
     _ request: RecipientsV1.AnswerPromptRequest, _ context: CallContext
   ) async throws -> RecipientsV1.AnswerPromptResponse {
     guard let answer = Acceptance(request.answer), answer != .pending else {
@@ -49,27 +43,40 @@ extension RecipientsService {
     }
     return try await requests.once(request.requestID, request, context) {
       let prompt = try await found(request.token)
-      return (prompt, try await author(prompt.account, context))
+      return (prompt.account, try await senderName(prompt, context))
     } _: { prepared, transaction in
-      let (prompt, author) = prepared
-      try await AccountLock.forChange(prompt.account, in: transaction)
+      let (account, senderName) = prepared
+      try await AccountLock.forChange(account, in: transaction)
+      // The address may have changed since: its new holder has not answered.
+      guard let token = LinkToken(request.token), let prompt = try await PromptStore(transaction).find(token) else {
+        throw ServiceError.notFound("link")
+      }
       if try await PromptStore(transaction).answer(prompt.recipient, answer) {
         try await transaction.publish(
           RecipientsV1.AcceptanceChanged(
             accountID: "\(prompt.account)", recipientID: "\(prompt.recipient)", acceptance: answer.wire.rawValue),
           subject: prompt.account, traceparent: context.traceparent)
       }
-      return RecipientsV1.AnswerPromptResponse(senderName: author.displayName, acceptance: answer.wire)
+      return RecipientsV1.AnswerPromptResponse(senderName: senderName, acceptance: answer.wire)
     }
   }
 
-  /// Makes a link and mails it. A text provider does not exist yet: a prompt that asks for text only goes by mail too.
+  /// Makes a link and mails it; no address is asked twice in 7 days (OP-30). A text provider does not exist yet: a prompt that asks for text only goes by mail too.
   func prompt(
     _ recipient: Identifier, _ fields: RecipientFields, from author: IdentityV1.Account, account: Identifier,
     in transaction: Transaction, _ context: CallContext
   ) async throws {
+    let store = PromptStore(transaction)
+    let key = try await dataKeys.key(for: DataKeys.serviceOwner, in: transaction)
+    let address = key.authenticate(Array("prompted address".utf8) + Array(fields.emailKey.utf8))
+    let wait = try await store.secondsUntilNext(account, address: address)
+    if wait > 0 {
+      throw ServiceError(
+        .resourceExhausted, "A recipient can be asked again after 7 days.", reason: "PROMPT_TOO_SOON",
+        retryAfter: .seconds(wait))
+    }
     let token = LinkToken.random()
-    try await PromptStore(transaction).add(token, for: recipient)
+    try await store.add(token, for: recipient, of: account, address: address)
     try await courier.enqueue(
       NotificationsV1.SendRequest(
         requestID: "\(Identifier())", addressee: .init(name: fields.name, email: fields.email),
@@ -79,6 +86,11 @@ extension RecipientsService {
     try await transaction.publish(
       RecipientsV1.PromptRequested(accountID: "\(account)", recipientID: "\(recipient)"), subject: account,
       traceparent: context.traceparent)
+  }
+
+  private func senderName(_ prompt: Prompt, _ context: CallContext) async throws -> String {
+    guard let author = try await author(prompt.account, context) else { throw ServiceError.notFound("link") }
+    return author.displayName
   }
 
   private func found(_ text: String) async throws -> Prompt {

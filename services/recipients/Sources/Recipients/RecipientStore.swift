@@ -20,20 +20,6 @@ struct Recipient: Sendable {
   }
 }
 
-/// How a list is narrowed and sorted.
-struct RecipientFilter: Sendable {
-  let search: String
-  let relationship: Relationship?
-  let acceptance: Acceptance?
-  /// The column that comes before the name.
-  let order: Order
-
-  enum Order: Int32, Sendable {
-    case name = 1
-    case relationship, acceptance
-  }
-}
-
 /// Recipients.
 struct RecipientStore {
   private let transaction: Transaction
@@ -106,40 +92,25 @@ struct RecipientStore {
         """))
   }
 
-  /// One page after `after`, which is the sort key, name and id of the last row before it.
+  /// One page after a row, in the filter's order.
   static func page(
     of account: Identifier, _ filter: RecipientFilter, after: RecipientCursor?, limit: Int, in database: Database
   ) async throws -> [Recipient] {
-    let start = after ?? RecipientCursor(key: "", name: "", id: Identifier(high: 0, low: 0))
+    let place = filter.order.place
+    let after: Query = after.map { " AND (\(place), recipient_id) > (\($0.key), \($0.name), \($0.id))" } ?? ""
     return try recipients(
       await database.query(
         """
         SELECT recipient_id, name, email, phone, relationship, acceptance, prompt_time, revision, create_time,
           ARRAY(SELECT group_id FROM members m WHERE m.recipient_id = r.recipient_id ORDER BY group_id)
-        FROM recipients r
-        WHERE account_id = \(account)
-          AND (\(filter.search) = '' OR strpos(lower(name), lower(\(filter.search))) > 0
-            OR strpos(lower(email), lower(\(filter.search))) > 0)
-          AND (\(filter.relationship == nil) OR relationship = \(filter.relationship?.rawValue ?? ""))
-          AND (\(filter.acceptance == nil) OR acceptance = \(filter.acceptance?.rawValue ?? ""))
-          AND (CASE \(filter.order.rawValue) WHEN 2 THEN relationship WHEN 3 THEN acceptance ELSE '' END, name,
-            recipient_id) > (\(start.key), \(start.name), \(start.id))
-        ORDER BY CASE \(filter.order.rawValue) WHEN 2 THEN relationship WHEN 3 THEN acceptance ELSE '' END, name,
-          recipient_id
-        LIMIT \(limit)
+        FROM recipients r WHERE account_id = \(account)\(filter.conditions)\(after)
+        ORDER BY \(place), recipient_id LIMIT \(limit)
         """))
   }
 
   static func count(of account: Identifier, _ filter: RecipientFilter, in database: Database) async throws -> Int32 {
     let rows = try await database.query(
-      """
-      SELECT count(*)::integer FROM recipients
-      WHERE account_id = \(account)
-        AND (\(filter.search) = '' OR strpos(lower(name), lower(\(filter.search))) > 0
-          OR strpos(lower(email), lower(\(filter.search))) > 0)
-        AND (\(filter.relationship == nil) OR relationship = \(filter.relationship?.rawValue ?? ""))
-        AND (\(filter.acceptance == nil) OR acceptance = \(filter.acceptance?.rawValue ?? ""))
-      """)
+      "SELECT count(*)::integer FROM recipients WHERE account_id = \(account)\(filter.conditions)")
     return try rows.first?.decode(Int32.self, at: 0) ?? 0
   }
 
@@ -177,29 +148,3 @@ struct RecipientStore {
 
 extension Relationship: PostgresCodable {}
 extension Acceptance: PostgresCodable {}
-
-/// A place in a sorted list of recipients.
-struct RecipientCursor: Sendable, Equatable {
-  let key: String
-  let name: String
-  let id: Identifier
-
-  /// The id, the length of the key, the key, the name.
-  var bytes: [UInt8] { id.bytes + [UInt8(truncatingIfNeeded: key.utf8.count)] + Array(key.utf8) + Array(name.utf8) }
-
-  init(key: String, name: String, id: Identifier) {
-    self.key = key
-    self.name = name
-    self.id = id
-  }
-
-  init?(bytes: [UInt8]) {
-    guard bytes.count >= 17, let id = Identifier(bytes: bytes[..<16]), bytes.count >= 17 + Int(bytes[16]) else {
-      return nil
-    }
-    let end = 17 + Int(bytes[16])
-    self.init(
-      key: String(decoding: bytes[17..<end], as: UTF8.self), name: String(decoding: bytes[end...], as: UTF8.self),
-      id: id)
-  }
-}

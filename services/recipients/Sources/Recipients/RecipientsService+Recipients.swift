@@ -1,14 +1,14 @@
-internal import API
+package import API
 internal import Events
 internal import Postgres
 internal import Primitives
 internal import Protobuf
-internal import RPC
+package import RPC
 internal import Sealing
 internal import ServiceKit
 
 extension RecipientsService {
-  func addRecipient(
+  package func addRecipient(
     _ request: RecipientsV1.AddRecipientRequest, _ context: CallContext
   ) async throws -> RecipientsV1.AddRecipientResponse {
     let account = try context.account().accountID
@@ -18,8 +18,9 @@ extension RecipientsService {
     let channels = try RecipientRules.channels(
       request.promptChannels, phone: fields.phone, field: "prompt_channels")
     return try await requests.once(request.requestID, request, context) {
-      let author = try await author(account, context)
-      try RecipientsService.require(author, owns: fields, mayPrompt: !channels.isEmpty)
+      let author = try await callingAuthor(account, context)
+      try RecipientsService.require(fields, areNotOf: author)
+      if !channels.isEmpty { try RecipientsService.requireVerified(author) }
       return author
     } _: { author, transaction in
       try await AccountLock.forChange(account, in: transaction)
@@ -42,7 +43,7 @@ extension RecipientsService {
     }
   }
 
-  func getRecipient(
+  package func getRecipient(
     _ request: RecipientsV1.GetRecipientRequest, _ context: CallContext
   ) async throws -> RecipientsV1.GetRecipientResponse {
     let account = try context.account().accountID
@@ -53,15 +54,12 @@ extension RecipientsService {
     return RecipientsV1.GetRecipientResponse(recipient: recipient.wire)
   }
 
-  func listRecipients(
+  package func listRecipients(
     _ request: RecipientsV1.ListRecipientsRequest, _ context: CallContext
   ) async throws -> RecipientsV1.ListRecipientsResponse {
     let account = try context.account().accountID
     let pageSize = try Fields.pageSize(request.pageSize, default: 50, max: 200)
-    let filter = RecipientFilter(
-      search: try Normalisation.line(request.search, field: "search", lengths: 0...100),
-      relationship: Relationship(request.relationship), acceptance: Acceptance(request.acceptance),
-      order: RecipientFilter.Order(rawValue: request.order.rawValue) ?? .name)
+    let filter = try RecipientFilter(request)
     var arguments = request
     arguments.pageSize = 0
     arguments.pageToken = ""
@@ -77,7 +75,7 @@ extension RecipientsService {
     if page.count > pageSize {
       page.removeLast()
       next = try pageTokens.seal(
-        page[pageSize - 1].cursor(filter.order).bytes, caller: scope.caller, method: scope.method,
+        RecipientCursor(page[pageSize - 1], filter.order).bytes, caller: scope.caller, method: scope.method,
         arguments: scope.arguments)
     }
     return RecipientsV1.ListRecipientsResponse(
@@ -85,7 +83,7 @@ extension RecipientsService {
       totalSize: try await RecipientStore.count(of: account, filter, in: database))
   }
 
-  func updateRecipient(
+  package func updateRecipient(
     _ request: RecipientsV1.UpdateRecipientRequest, _ context: CallContext
   ) async throws -> RecipientsV1.UpdateRecipientResponse {
     let account = try context.account().accountID
@@ -93,7 +91,7 @@ extension RecipientsService {
     guard let new = request.recipient else { throw ServiceError.invalid("recipient", "is required") }
     let mask = try RecipientRules.mask(request.updateMask?.paths)
     return try await requests.once(request.requestID, request, context) {
-      try await author(account, context)
+      try await callingAuthor(account, context)
     } _: { author, transaction in
       try await AccountLock.forChange(account, in: transaction)
       let store = RecipientStore(transaction)
@@ -104,14 +102,16 @@ extension RecipientsService {
         phone: mask.contains("phone") ? new.phone : old.fields.phone,
         relationship: mask.contains("relationship") ? new.relationship : old.fields.relationship.wire,
         prefix: "recipient.")
-      try RecipientsService.require(author, owns: fields, mayPrompt: false)
       let newAddress = fields.emailKey != old.fields.emailKey
+      if newAddress { try RecipientsService.require(fields, areNotOf: author) }
       try await store.update(id, fields, newAddress: newAddress, revision: request.revision, of: account)
       try await transaction.publish(
         RecipientsV1.RecipientChanged(accountID: "\(account)", recipientID: "\(id)"), subject: account,
         traceparent: context.traceparent)
       if newAddress {
         try await PromptStore(transaction).void(id)
+      }
+      if newAddress, old.acceptance != .pending {
         try await transaction.publish(
           RecipientsV1.AcceptanceChanged(accountID: "\(account)", recipientID: "\(id)", acceptance: 1),
           subject: account, traceparent: context.traceparent)
@@ -120,13 +120,14 @@ extension RecipientsService {
     }
   }
 
-  func removeRecipient(
+  package func removeRecipient(
     _ request: RecipientsV1.RemoveRecipientRequest, _ context: CallContext
   ) async throws -> RecipientsV1.RemoveRecipientResponse {
     let account = try context.account().accountID
     let id = try Fields.identifier(request.recipientID, "recipient_id")
     return try await requests.once(request.requestID, request, context) { transaction in
       try await AccountLock.forChange(account, in: transaction)
+      try await GroupStore(transaction).touch(having: id, of: account)
       guard try await RecipientStore(transaction).remove(id, of: account) else {
         throw ServiceError.notFound("recipient")
       }
@@ -143,28 +144,18 @@ extension RecipientsService {
     return recipient
   }
 
-  /// The author's own address cannot be a recipient's (OP-33); prompts need a proved address (OP-13).
-  static func require(
-    _ author: IdentityV1.Account, owns fields: RecipientFields, mayPrompt: Bool
-  ) throws(ServiceError) {
+  /// The author's own address cannot be a recipient's (OP-33).
+  static func require(_ fields: RecipientFields, areNotOf author: IdentityV1.Account) throws(ServiceError) {
     if Normalisation.emailKey(author.email) == fields.emailKey {
       throw ServiceError.precondition("OWN_EMAIL", "This is your own address.")
     }
-    if mayPrompt, !author.emailVerified {
+  }
+
+  /// Prompts need a proved address of the author (OP-13).
+  static func requireVerified(_ author: IdentityV1.Account) throws(ServiceError) {
+    if !author.emailVerified {
       throw ServiceError.precondition(
         "EMAIL_NOT_VERIFIED", "Follow the link in the mail that was sent to you before you send prompts.")
     }
-  }
-}
-
-extension Recipient {
-  func cursor(_ order: RecipientFilter.Order) -> RecipientCursor {
-    let key: String
-    switch order {
-    case .name: key = ""
-    case .relationship: key = fields.relationship.rawValue
-    case .acceptance: key = acceptance.rawValue
-    }
-    return RecipientCursor(key: key, name: fields.name, id: id)
   }
 }
