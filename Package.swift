@@ -13,9 +13,13 @@ func system(_ name: String, _ pkgConfig: String? = nil) -> Target {
   .systemLibrary(name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig)
 }
 
-func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, path: "Sources/\(name)", exclude: [], swiftSettings: settings)
+func module(_ name: String, _ dependencies: [Target.Dependency], _ extra: [SwiftSetting] = []) -> Target {
+  .target(name: name, dependencies: dependencies, path: "Sources/\(name)", exclude: [], swiftSettings: settings + extra)
 }
+
+/// For modules whose state is confined to a loop: debug builds, and so all tests, check exclusive access at run time;
+/// release builds save that sixth of a call's time.
+let confined: [SwiftSetting] = [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings)
@@ -50,10 +54,10 @@ let package = Package(
     system("CCmark", "libcmark-gfm"),
 
     module("Primitives", []),
-    module("EventLoop", ["Primitives", "CLinux", "COpenSSL"]),
-    module("HTTP2", ["Primitives", "EventLoop", "CNghttp2"]),
+    module("EventLoop", ["Primitives", "CLinux", "COpenSSL"], confined),
+    module("HTTP2", ["Primitives", "EventLoop", "CNghttp2"], confined),
     module("Protobuf", ["Primitives", "CProtobufC"]),
-    module("RPC", ["Primitives", "EventLoop", "HTTP2", "Protobuf"]),
+    module("RPC", ["Primitives", "EventLoop", "HTTP2", "Protobuf"], confined),
     .target(name: "CAPI", dependencies: ["CProtobufC"], path: "Sources/CAPI", publicHeadersPath: "include"),
     module("API", ["Primitives", "Protobuf", "RPC", "CAPI", "CProtobufC"]),
     module("Postgres", ["Primitives", "EventLoop", "CPostgres"]),
