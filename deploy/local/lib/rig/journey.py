@@ -30,6 +30,8 @@ Do not be sad for **too long**. The *garden* wants its ++water++.
 - The key is under the stone.
 - The piano is for [whoever plays](https://example.org/piano).
 """
+FOLDER_TITLE = "About the chapel"
+FOLDER_TEXT = "Play the Schubert, and let nobody wear black."
 
 
 class step:
@@ -81,6 +83,8 @@ class Journey:
         self._tell = tell or (lambda line: None)
         self._steps = 0
         self.failed: dict[str, str] = {}
+        #: Every access and refresh token that a sign-in has given so far.
+        self.session_tokens: list[str] = []
 
     # Telling
 
@@ -94,6 +98,13 @@ class Journey:
     def show(self, text: str) -> None:
         """A page's or mail's text, set off from the telling."""
         self._tell(textwrap.indent(text.strip(), "   | "))
+
+    def wait_for_mail(self, address: str) -> Mail:
+        """The next mail to the address; it may take as long as a call may."""
+        mail = self.mail.wait_for(address, seconds=max(30, self.patience))
+        self.note(f"mail: {mail.subject}")
+        self.show(mail.text)
+        return mail
 
     def open(self, link: str) -> Browser:
         self.note(link)
@@ -122,9 +133,8 @@ class Journey:
             email=email, password=PASSWORD, password_confirmation=PASSWORD, display_name=name,
             security_question_id=question.id, security_answer=ANSWER, terms_accepted=True, terms_version=terms.version,
             time_zone=ZONE)
-        mail = self.mail.wait_for(email)
-        self.note(f"mail: {mail.subject}")
-        self.show(mail.text)
+        self.session_tokens += [answer.session.access_token, answer.session.refresh_token]
+        mail = self.wait_for_mail(email)
         return Person(name, email, self.anyone.with_token(answer.session.access_token), answer.account.account_id,
                       answer.session.refresh_token, mail)
 
@@ -143,6 +153,8 @@ class Journey:
         session = self.anyone.identity.LogIn(email=person.email.upper(), password=PASSWORD).session
         fresh = self.anyone.identity.Refresh(refresh_token=session.refresh_token).session
         assert fresh.access_token and fresh.refresh_token != session.refresh_token
+        for given in (session, fresh):
+            self.session_tokens += [given.access_token, given.refresh_token]
         person.client = self.anyone.with_token(fresh.access_token)
         person.refresh_token = fresh.refresh_token
 
@@ -178,10 +190,7 @@ class Journey:
     @step
     def prompt(self) -> Mail:
         assert self.recipients
-        mail = self.mail.wait_for("ben@example.org")
-        self.note(f"mail: {mail.subject}")
-        self.show(mail.text)
-        return mail
+        return self.wait_for_mail("ben@example.org")
 
     def acceptance(self, name: str):
         recipient_id = self.recipients[name].recipient_id
@@ -227,10 +236,7 @@ class Journey:
     @step
     def role_mail(self) -> Mail:
         assert self.designation
-        mail = self.mail.wait_for("eva@example.org")
-        self.note(f"mail: {mail.subject}")
-        self.show(mail.text)
-        return mail
+        return self.wait_for_mail("eva@example.org")
 
     @step
     def administrator(self) -> Person:
@@ -302,6 +308,13 @@ class Journey:
         return self.author.client.vault.SaveDraft(content=content).message
 
     @step
+    def folder_item(self):
+        client = self.author.client
+        self.tell("And she puts a page about her funeral into the secure folder.")
+        return client.vault.SaveFolderItem(
+            section="FOLDER_SECTION_FINAL_WISHES", title=FOLDER_TITLE, text=FOLDER_TEXT).item
+
+    @step
     def summary(self):
         """The vault's counts once all four messages are there."""
         assert self.letter and self.note_in_a_month and self.note_on_a_date and self.draft
@@ -314,7 +327,7 @@ class Journey:
     @step
     def attempt(self):
         designation_id = self.verification.designation_id
-        assert self.summary and self.accepted
+        assert self.summary and self.folder_item and self.accepted
         self.tell("Anna has died. Eva opens an attempt and reads what a confirmation means.")
         found = self.administrator.client.confirmation.OpenAttempt(designation_id=designation_id)
         self.show(found.explanation)
@@ -323,14 +336,15 @@ class Journey:
     @step
     def code_mail(self) -> Mail:
         assert self.attempt
-        mail = self.mail.wait_for(self.administrator.email)
-        self.note(f"mail: {mail.subject}")
-        self.show(mail.text)
-        return mail
+        return self.wait_for_mail(self.administrator.email)
+
+    @step
+    def code(self) -> str:
+        return re.search(r"\b\d{6}\b", self.code_mail.text).group()
 
     @step
     def challenge(self):
-        code = re.search(r"\b\d{6}\b", self.code_mail.text).group()
+        code = self.code
         self.tell("She answers her own security question and types the mailed code.")
         return self.administrator.client.confirmation.AnswerChallenge(
             attempt_id=self.attempt.attempt_id, security_answer=f" {ANSWER.upper()} ", code=code)
@@ -448,8 +462,8 @@ class Journey:
     #: All of it, in the story's order.
     STEPS = (
         "author", "group", "recipients", "prompt", "accepted", "refused_without_administrator", "designation",
-        "role_mail", "administrator", "verification", "letter", "note_in_a_month", "note_on_a_date", "draft", "summary",
-        "attempt", "code_mail", "challenge", "confirmation", "letters", "sent", "page", "viewed", "acknowledged",
+        "role_mail", "administrator", "verification", "letter", "note_in_a_month", "note_on_a_date", "draft", "folder_item",
+        "summary", "attempt", "code_mail", "challenge", "confirmation", "letters", "sent", "page", "viewed", "acknowledged",
         "schedule",
     )
 
