@@ -24,7 +24,7 @@ CREATE TABLE audit (
   hash bytea NOT NULL
 );
 CREATE TABLE audit_head (
-  only boolean PRIMARY KEY DEFAULT true CHECK (only),
+  single boolean PRIMARY KEY DEFAULT true CHECK (single),
   entry bigint NOT NULL,
   hash bytea NOT NULL
 );
