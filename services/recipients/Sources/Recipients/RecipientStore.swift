@@ -124,13 +124,14 @@ struct RecipientStore {
 
   private static func recipients(_ rows: [Row]) throws -> [Recipient] {
     try rows.map { row in
-      let (id, name, email, phone, relationship, acceptance) = try row.decode(
-        (Identifier, String, String, String, Relationship, Acceptance).self)
+      let (id, name, email, phone, relationship, acceptance, promptTime, revision, createTime, groups) =
+        try row.decode(
+          (
+            Identifier, String, String, String, Relationship, Acceptance, Instant?, Int64, Instant, [Identifier]
+          ).self)
       return Recipient(
         id: id, fields: RecipientFields(name: name, email: email, phone: phone, relationship: relationship),
-        acceptance: acceptance, promptTime: try row.decode(Instant?.self, at: 6),
-        groups: try row.decode([Identifier].self, at: 9), revision: try row.decode(Int64.self, at: 7),
-        createTime: try row.decode(Instant.self, at: 8))
+        acceptance: acceptance, promptTime: promptTime, groups: groups, revision: revision, createTime: createTime)
     }
   }
 
