@@ -1,4 +1,5 @@
 internal import API
+internal import EventLoop
 internal import HTTPServer
 internal import Markdown
 internal import Primitives
@@ -8,6 +9,8 @@ internal import RPC
 /// acknowledgment.
 struct MessagePages: Sendable {
   let delivery: DeliveryV1.DeliveryServiceClient
+  /// Renders letters: a long one takes a while.
+  let pool: BlockingPool
 
   func cover(_ request: HTTPRequest) async throws -> Page {
     let token = request.segments[1]
@@ -37,7 +40,8 @@ struct MessagePages: Sendable {
       "<p class=\"meta\">From <strong class=\"sender\">\(HTMLText.escape(message.senderName))</strong></p>\n"
     content += MessagePages.meta("Delivered on", message.deliverTime)
     if message.type == .letter {
-      content += "<article class=\"letter\">\n\(Markdown.html(message.body))</article>\n"
+      let letter = try await pool.run { Markdown.html(message.body) }
+      content += "<article class=\"letter\">\n\(letter)</article>\n"
     } else {
       content += "<article class=\"note\">\(HTMLText.escape(message.body))</article>\n"
     }
