@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import ports
 from .console import Fault, Steps, checked, say, watched
-from .layout import HOST, LOCAL, ROOT, build_configuration, port_base, scratch_path
+from .layout import HOST, LOCAL, ROOT, port_base, scratch_path
 
 PRODUCT = "echo-server"
 PATH = "/echo.Echo/Unary"
@@ -85,11 +85,11 @@ def load(server: Server, body: Path, requests: int) -> dict:
 
 def build(steps: Steps, static: bool) -> Path:
     scratch = LOCAL / "build-static" if static else scratch_path()
-    command = ["swift", "build", "--package-path", ROOT, "--scratch-path", scratch, "-c", build_configuration(),
+    command = ["swift", "build", "--package-path", ROOT, "--scratch-path", scratch, "-c", "release",
                "--product", PRODUCT, *(["--static-swift-stdlib"] if static else [])]
     steps.begin("Swift build of the echo server", "about 5 minutes the first time")
     watched(command, LOCAL / "log" / "bench-build.log", "mend what the compiler names")
-    return scratch / build_configuration() / PRODUCT
+    return scratch / "release" / PRODUCT
 
 
 def main() -> int:

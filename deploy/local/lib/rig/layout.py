@@ -15,6 +15,8 @@ SERVICES = {
     "identity": 1, "vault": 2, "recipients": 3, "confirmation": 4, "delivery": 5, "entitlement": 6,
     "notifications": 7, "gateway": 80,
 }
+#: Where each shows its metrics and health.
+ADMIN_PORTS = {name: 11 + place for place, name in enumerate(SERVICES)}
 #: The services that own a schema of their name.
 DATABASE_SERVICES = [name for name in SERVICES if name != "gateway"]
 SMTP_OFFSET = 25
@@ -42,9 +44,9 @@ def postgres_port() -> int:
 
 
 def build_configuration() -> str:
-    """`release` unless AFTERTHOUGHTS_CONFIGURATION says `debug`. The tests run in the same one, so nothing is built
-    twice."""
-    value = os.environ.get("AFTERTHOUGHTS_CONFIGURATION", "release")
+    """`debug` unless AFTERTHOUGHTS_CONFIGURATION says `release`. The tests run in the same one, so nothing is built
+    twice, and they run with every check that the compiler can add."""
+    value = os.environ.get("AFTERTHOUGHTS_CONFIGURATION", "debug")
     if value not in ("release", "debug"):
         raise Fault(f"AFTERTHOUGHTS_CONFIGURATION is {value!r}", "set it to release or debug")
     return value
@@ -84,6 +86,9 @@ class Layout:
 
     def address(self, service: str) -> str:
         return f"{HOST}:{self.port(service)}"
+
+    def admin_address(self, service: str) -> str:
+        return f"{HOST}:{self.ports_from + ADMIN_PORTS[service]}"
 
     @property
     def smtp_port(self) -> int:
