@@ -1,5 +1,6 @@
 package import EventLoop
 package import Primitives
+internal import Synchronization
 
 /// What a handler knows of the call it answers, beside the request.
 package struct CallContext: Sendable {
@@ -35,6 +36,9 @@ package struct CallContext: Sendable {
     return text
   }
 
+  /// What the handler adds to the answer's metadata.
+  package var responseMetadata: ResponseMetadata { info.responseMetadata }
+
   /// The first text value of that name, without building the whole of the metadata.
   package func metadataValue(_ name: StaticString) -> String? { info.headers.value(name) }
 
@@ -49,6 +53,20 @@ package struct CallContext: Sendable {
 
 /// The part of a call's context that never changes.
 final class CallInfo: Sendable {
+  private let added = Mutex<ResponseMetadata?>(nil)
+
+  /// Made at the first use; most calls never do.
+  var responseMetadata: ResponseMetadata {
+    added.withLock { added in
+      let metadata = added ?? ResponseMetadata()
+      added = metadata
+      return metadata
+    }
+  }
+
+  /// nil when the handler has added none.
+  var addedMetadata: ResponseMetadata? { added.withLock { $0 } }
+
   let method: MethodDescriptor
   let headers: RequestHeaders
   let deadline: Monotonic?

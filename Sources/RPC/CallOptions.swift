@@ -8,6 +8,9 @@ package struct CallOptions: Sendable {
   package var metadata: Metadata
   /// Waits for a connection until the deadline, instead of failing with UNAVAILABLE while the target is out of reach.
   package var waitForReady: Bool
+  /// When given, takes the metadata that comes with the response: the initial one before the first message is read, the
+  /// trailing one before the end is.
+  package var responseMetadata: ResponseMetadata?
 
   package init(
     timeout: Duration? = nil, deadline: Monotonic? = nil, metadata: Metadata = Metadata(), waitForReady: Bool = false

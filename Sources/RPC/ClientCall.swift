@@ -20,6 +20,9 @@ final class ClientCall: @unchecked Sendable {
   let waitForReady: Bool
   private let deadline: Monotonic?
   private let metadata: Metadata
+  private let responseMetadata: ResponseMetadata?
+  /// The custom metadata of the header block that is coming in, when somebody wants it.
+  private var fields = RequestHeaders()
   /// The whole request, when it is one message: kept to repeat a call that was refused unprocessed.
   private let frame: [UInt8]?
   private var phase = Phase.new
@@ -43,6 +46,7 @@ final class ClientCall: @unchecked Sendable {
     waitForReady = options.waitForReady
     deadline = options.effectiveDeadline()
     metadata = options.metadata
+    responseMetadata = options.responseMetadata
     assembler = MessageAssembler(bytesMax: channel.configuration.messageBytesMax)
   }
 
@@ -67,12 +71,7 @@ final class ClientCall: @unchecked Sendable {
     guard phase == .waiting else { return true }
     var headers = channel.headers(method)
     if let deadline { headers.append("grpc-timeout", GRPCTimeout.format(Monotonic.now().duration(to: deadline))) }
-    for pair in metadata.pairs {
-      switch pair.value {
-      case .text(let text): headers.append(pair.name, text, isSensitive: pair.name == "authorization")
-      case .binary(let bytes): headers.append(pair.name, Base64.encode(bytes, alphabet: .standard))
-      }
-    }
+    headers.append(metadata)
     guard let stream = session.request(headers, isEnd: false, handler: self) else { return false }
     self.stream = stream
     phase = .open
@@ -131,10 +130,18 @@ final class ClientCall: @unchecked Sendable {
 // MARK: - The stream's callbacks
 
 extension ClientCall: HTTP2StreamHandler {
-  func header(_ name: Span<UInt8>, _ value: Span<UInt8>) { status.add(name, value) }
+  func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+    if status.add(name, value) { return }
+    if responseMetadata != nil, !name.starts(with: ":"), !name.starts(with: "grpc-") { fields.append(name, value) }
+  }
 
   func headersEnded(isEnd: Bool) {
+    let received = fields
+    fields = RequestHeaders()
     if !isEnd, !hasHeaders, status.isInterim { return status.forget() }
+    if let responseMetadata {
+      if isEnd { responseMetadata.trailing = received.metadata } else { responseMetadata.initial = received.metadata }
+    }
     if isEnd {
       ended()
     } else if !hasHeaders, status.isForeign {

@@ -9,7 +9,8 @@ struct ClientStatus {
   private var message = ""
   private var details: [UInt8]?
 
-  mutating func add(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+  /// False when the field is none of the protocol's own.
+  mutating func add(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
     switch name.count {
     case 7 where name.equals(":status"): httpStatus = Int(value.text) ?? 0
     case 12 where name.equals("content-type"): isGRPC = RequestHead.isGRPC(value)
@@ -17,8 +18,9 @@ struct ClientStatus {
       code = value.equals("0") ? 0 : Int32(value.text) ?? ServiceError.Code.unknown.rawValue
     case 12 where name.equals("grpc-message"): message = PercentEncoding.decode(value.text)
     case 23 where name.equals("grpc-status-details-bin"): details = Base64.decode(value.text)
-    default: break
+    default: return false
     }
+    return true
   }
 
   /// Forgets an interim (1xx) answer.

@@ -94,18 +94,37 @@ final class ServerCall: @unchecked Sendable {
     guard phase == .running else { return end(nil, context) }
     phase = .answered
     bytesOut += frame.count
-    if !isHeaderSent { stream.respond(StatusTrailers.headers) }
+    sendHeaders()
     stream.write(frame)
-    stream.finish(StatusTrailers.ok)
+    finish()
     end(nil, context)
   }
 
   private func succeed(_ context: CallContext) {
     guard phase == .running else { return end(nil, context) }
     phase = .answered
-    if !isHeaderSent { stream.respond(StatusTrailers.headers) }
-    stream.finish(StatusTrailers.ok)
+    sendHeaders()
+    finish()
     end(nil, context)
+  }
+
+  /// Sends the header block once, with what the handler has added.
+  private func sendHeaders() {
+    guard !isHeaderSent else { return }
+    isHeaderSent = true
+    if let initial = info?.addedMetadata?.initial, !initial.isEmpty {
+      stream.respond(StatusTrailers.headers(initial), isEnd: false)
+    } else {
+      stream.respond(StatusTrailers.headers)
+    }
+  }
+
+  private func finish() {
+    if let trailing = info?.addedMetadata?.trailing, !trailing.isEmpty {
+      stream.finish(StatusTrailers.ok(trailing))
+    } else {
+      stream.finish(StatusTrailers.ok)
+    }
   }
 
   private func fail(_ error: ServiceError, _ context: CallContext) {
@@ -125,10 +144,12 @@ final class ServerCall: @unchecked Sendable {
     refusal = error
     deadlineTimer?.cancel()
     inbound.fail(CancellationError())
+    let added = info?.addedMetadata
+    if let added, !added.initial.isEmpty { sendHeaders() }
     if isHeaderSent {
-      stream.finish(StatusTrailers.trailers(error))
+      stream.finish(StatusTrailers.trailers(error, added?.trailing))
     } else {
-      stream.respond(headers ?? StatusTrailers.only(error), isEnd: true)
+      stream.respond(headers ?? StatusTrailers.only(error, added?.trailing), isEnd: true)
     }
     giveBack(owedBytes)
     if let info, task == nil { report(error, CallContext(info)) }
@@ -315,10 +336,7 @@ extension ServerCall: FrameSink {
 
   private func sendHere(_ frame: [UInt8]) async throws {
     guard phase == .running, !Task.isCancelled else { throw CancellationError() }
-    if !isHeaderSent {
-      isHeaderSent = true
-      stream.respond(StatusTrailers.headers)
-    }
+    sendHeaders()
     bytesOut += frame.count
     stream.write(frame)
     while stream.isFull, phase == .running {

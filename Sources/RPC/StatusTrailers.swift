@@ -9,20 +9,41 @@ enum StatusTrailers {
   static let headers = PreparedHeaders([":status": "200", "content-type": "application/grpc"])
   static let ok = PreparedHeaders(["grpc-status": "0"])
 
+  /// Headers with metadata of the handler's.
+  static func headers(_ initial: Metadata) -> HeaderList {
+    var list = HeaderList()
+    list.append(":status", "200")
+    list.append("content-type", "application/grpc")
+    list.append(initial)
+    return list
+  }
+
+  /// The trailers of a call that went well, with metadata of the handler's.
+  static func ok(_ trailing: Metadata) -> HeaderList {
+    var list = HeaderList()
+    list.append("grpc-status", "0")
+    list.append(trailing)
+    return list
+  }
+
   /// The trailers of a failed call whose headers are sent.
-  static func trailers(_ error: ServiceError) -> HeaderList {
+  static func trailers(_ error: ServiceError, _ trailing: Metadata? = nil) -> HeaderList {
     var list = HeaderList()
     append(error, &list)
+    if let trailing { list.append(trailing) }
     return list
   }
 
   /// Headers and trailers in one, for a call that failed before it answered.
-  static func only(_ error: ServiceError, acceptsEncodings: Bool = false) -> HeaderList {
+  static func only(
+    _ error: ServiceError, _ trailing: Metadata? = nil, acceptsEncodings: Bool = false
+  ) -> HeaderList {
     var list = HeaderList()
     list.append(":status", "200")
     list.append("content-type", "application/grpc")
     if acceptsEncodings { list.append("grpc-accept-encoding", "identity") }
     append(error, &list)
+    if let trailing { list.append(trailing) }
     return list
   }
 
