@@ -18,7 +18,7 @@ struct RecipientFilter: Sendable {
     var place: Query {
       let first: Query =
         switch self {
-        case .name: "''"
+        case .name: "''::text"
         case .relationship: "relationship"
         case .acceptance: "acceptance"
         }
