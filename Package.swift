@@ -120,6 +120,18 @@ let package = Package(
       ]),
     tests(
       "EntitlementTests", ["entitlement", "TestKit", "Primitives", "RPC", "API", "Postgres", "ServiceKit"]),
+    tests(
+      "RecipientsTests",
+      [
+        "recipients", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
+        "ServiceKit",
+      ]),
+    tests(
+      "ConfirmationTests",
+      [
+        "confirmation", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
+        "ServiceKit",
+      ]),
     tests("HTTPServerTests", ["HTTPServer", "EventLoop", "Primitives"]),
   ]
 )
