@@ -116,11 +116,11 @@ struct MessageSource {
   private func emit(_ form: FieldForm, _ call: String, in source: inout SourceText) {
     if let index = form.field.oneofIndex {
       let oneof = Names.property(message.oneofs[index].name)
-      source.line("if case .\(form.name)(let value)? = \(Names.escaped(oneof)) { \(call)\(form.call("value")) }")
+      source.line("if case .\(form.name)(let value)? = \(Names.referenced(oneof)) { \(call)\(form.call("value")) }")
     } else if form.isMessage, !form.field.isRepeated {
-      source.line("if let value = \(Names.escaped(form.name)) { \(call)\(form.call("value")) }")
+      source.line("if let value = \(Names.referenced(form.name)) { \(call)\(form.call("value")) }")
     } else {
-      source.line(call + form.call(Names.escaped(form.name)))
+      source.line(call + form.call(Names.referenced(form.name)))
     }
   }
 
@@ -142,7 +142,7 @@ struct MessageSource {
     source.line()
     source.block("init(unpacked c: UnsafePointer<\(cType)>)") { source in
       for form in fields where form.field.oneofIndex == nil {
-        source.line("\(Names.escaped(form.name)) = \(form.copy)")
+        source.line("\(Names.referenced(form.name)) = \(form.copy)")
       }
       for (index, oneof) in message.oneofs.enumerated() { copy(oneof, index, in: &source) }
       source.line("unknownFields = Unpacking.unknownFields(of: c.pointee.base)")
@@ -152,7 +152,7 @@ struct MessageSource {
   private func copy(_ oneof: Oneof, _ index: Int, in source: inout SourceText) {
     source.line("switch c.pointee.\(oneof.name)_case.rawValue {")
     for form in fields where form.field.oneofIndex == index {
-      let property = Names.escaped(Names.property(oneof.name))
+      let property = Names.referenced(Names.property(oneof.name))
       source.line("case \(form.field.number): \(property) = .\(form.name)(\(form.copy))")
     }
     source.line("default: break")

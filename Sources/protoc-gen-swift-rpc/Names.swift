@@ -52,6 +52,11 @@ enum Names {
   /// A name where it is declared, in backticks if it is a keyword.
   static func escaped(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 
+  /// A property where the generated functions read or set it, told apart from a local of theirs.
+  static func referenced(_ name: String) -> String { locals.contains(name) ? "self.\(name)" : escaped(name) }
+
+  private static let locals: Set = ["c", "size", "writer"]
+
   // MARK: protoc-c
 
   /// `a.b.MyMessage` becomes `A__B__MyMessage`.
