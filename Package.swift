@@ -94,6 +94,18 @@ let package = Package(
       name: "echo-server", dependencies: ["EventLoop", "RPC", "Protobuf"], path: "Tests/Bench/echo-server",
       swiftSettings: settings),
 
+    .target(
+      name: "CInterop", dependencies: ["CProtobufC"], path: "Tests/Conformance/CInterop", publicHeadersPath: "include"),
+    .target(
+      name: "InteropAPI", dependencies: ["Protobuf", "RPC", "CInterop", "CProtobufC"],
+      path: "Tests/Conformance/InteropAPI", swiftSettings: settings),
+    .executableTarget(
+      name: "interop-server", dependencies: ["InteropAPI", "EventLoop", "RPC", "Primitives", "Protobuf", "ServiceKit"],
+      path: "Tests/Conformance/interop-server", swiftSettings: settings),
+    .executableTarget(
+      name: "interop-client", dependencies: ["InteropAPI", "EventLoop", "RPC", "Primitives", "Protobuf"],
+      path: "Tests/Conformance/interop-client", swiftSettings: settings),
+
     tests("PrimitivesTests", ["Primitives"]),
     tests("EventLoopTests", ["EventLoop", "Primitives"]),
     .target(
