@@ -104,12 +104,16 @@ package final class HTTP2Session: @unchecked Sendable {
     if role == .server {
       drain = .noticed
       nghttp2_submit_shutdown_notice(raw)
-      nghttp2_submit_ping(raw, none, Nghttp2.drainPing)
     } else {
       drain = .announced
       nghttp2_submit_goaway(raw, none, 0, 0, nil, 0)
     }
     scheduleFlush()
+  }
+
+  /// The PING follows the notice: nghttp2 would send it first, and its answer would not say that the notice has come.
+  func goAwaySent() {
+    if drain == .noticed { nghttp2_submit_ping(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), Nghttp2.drainPing) }
   }
 
   func pingAnswered(_ payload: UnsafePointer<UInt8>) {

@@ -187,6 +187,7 @@ enum Nghttp2 {
       let head = frame.pointee.hd
       switch UInt32(head.type) {
       case NGHTTP2_DATA.rawValue: session.guardState.dataSent()
+      case NGHTTP2_GOAWAY.rawValue: session.goAwaySent()
       case NGHTTP2_HEADERS.rawValue:
         guard session.role == .server, head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 else { return 0 }
         // The answer is whole: a client that still sends is told to stop, without an error.
