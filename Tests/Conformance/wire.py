@@ -45,9 +45,9 @@ def decoded(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
 
 
-def headers(method: str = "UnaryCall", *more, without: tuple = (), **changed) -> list:
+def headers(method: str = "UnaryCall", *more, verb: str = "POST", without: tuple = (), **changed) -> list:
     """A request's fields; `changed` replaces values (`_` stands for `-`, `path` for `:path`), `more` is added."""
-    fields = {":method": "POST", ":scheme": "http", ":path": SERVICE + method, ":authority": "127.0.0.1",
+    fields = {":method": verb, ":scheme": "http", ":path": SERVICE + method, ":authority": "127.0.0.1",
               "content-type": "application/grpc", "te": "trailers"}
     for name, value in changed.items():
         name = name.replace("_", "-")
@@ -119,7 +119,7 @@ class Peer:
         return taken
 
     def receive(self) -> Frame | None:
-        """The next frame, SETTINGS and PING answered; None when the other end has closed."""
+        """The next frame, SETTINGS answered; None when the other end has closed."""
         try:
             head = self._read(9)
         except ConnectionResetError:
@@ -146,6 +146,7 @@ class Client(Peer):
         self.send(SettingsFrame(0, settings=chosen), WindowUpdateFrame(0, window_increment=WINDOW - 65535))
         self.answers = {}
         self.goaways = []
+        self.answers_pings = True
         self._next = 1
 
     def begin(self, fields: list, end: bool = False) -> int:
@@ -170,6 +171,8 @@ class Client(Peer):
         match frame:
             case HeadersFrame() | DataFrame() | RstStreamFrame():
                 answer = self.answers[frame.stream_id]
+                if isinstance(frame, RstStreamFrame) and answer.is_ended and frame.error_code == 0:
+                    return frame  # the answer is whole: the server wants no more of the request
                 assert not answer.is_ended and answer.reset is None, "a frame came after the stream's end"
                 if isinstance(frame, HeadersFrame):
                     assert "END_HEADERS" in frame.flags, "no test's answer needs CONTINUATION"
@@ -181,7 +184,7 @@ class Client(Peer):
                 answer.is_ended = "END_STREAM" in frame.flags
             case GoAwayFrame():
                 self.goaways.append(frame)
-            case PingFrame() if "ACK" not in frame.flags:
+            case PingFrame() if self.answers_pings and "ACK" not in frame.flags:
                 self.send(PingFrame(0, frame.opaque_data, flags=["ACK"]))
         return frame
 

@@ -44,6 +44,7 @@ struct InteropCases: Sendable {
     "cancel_after_begin": { try await $0.cancelAfterBegin() },
     "cancel_after_first_response": { try await $0.cancelAfterFirstResponse() },
     "timeout_on_sleeping_server": { try await $0.timeoutOnSleepingServer() },
+    "slow_server": { try await $0.slowServer() },
     "rpc_soak": { try await $0.rpcSoak() },
     "channel_soak": { try await $0.channelSoak() },
   ]
@@ -236,6 +237,13 @@ extension InteropCases {
       // The deadline may pass before the request is out.
       try await call.write(GRPCTesting.StreamingOutputCallRequest(payload: Self.payload(27182)))
       for try await _ in call.responses {}
+    }
+  }
+
+  /// None of the public cases: a server that takes a call and says nothing.
+  private func slowServer() async throws {
+    try await requireFailure(.deadlineExceeded) {
+      _ = try await service.emptyCall(GRPCTesting.Empty(), CallOptions(timeout: .seconds(1)))
     }
   }
 
