@@ -45,6 +45,7 @@ let package = Package(
     system("COpenSSL", "libssl"),
     system("CCrypto", "libcrypto"),
     system("CNghttp2", "libnghttp2"),
+    system("CZlib", "zlib"),
     system("CProtobufC", "libprotobuf-c"),
     system("CPostgres", "libpq"),
     system("CArgon2", "libargon2"),
@@ -55,7 +56,7 @@ let package = Package(
 
     module("Primitives", []),
     module("EventLoop", ["Primitives", "CLinux", "COpenSSL"], confined),
-    module("HTTP2", ["Primitives", "EventLoop", "CNghttp2"], confined),
+    module("HTTP2", ["Primitives", "EventLoop", "CNghttp2", "CZlib"], confined),
     module("Protobuf", ["Primitives", "CProtobufC"]),
     module("RPC", ["Primitives", "EventLoop", "HTTP2", "Protobuf"], confined),
     .target(name: "CAPI", dependencies: ["CProtobufC"], path: "Sources/CAPI", publicHeadersPath: "include"),

@@ -42,6 +42,16 @@ package struct CallContext: Sendable {
   /// The first text value of that name, without building the whole of the metadata.
   package func metadataValue(_ name: StaticString) -> String? { info.headers.value(name) }
 
+  /// Whether the request came compressed; of a stream, the request that was taken last.
+  package var isRequestCompressed: Bool { info.isRequestCompressed.load(ordering: .relaxed) }
+
+  /// Whether responses of this call are compressed, if the client takes gzip; the method's own setting at first. Not for
+  /// responses that hold a secret beside text of a stranger: their length tells of the secret.
+  package var compressesResponses: Bool {
+    get { info.compressesResponses.load(ordering: .relaxed) }
+    nonmutating set { info.compressesResponses.store(newValue, ordering: .relaxed) }
+  }
+
   /// Options for a call made on behalf of this one: its deadline less 20 ms for the way back, and its trace.
   package func callOptions() -> CallOptions {
     var options = CallOptions()
@@ -71,9 +81,15 @@ final class CallInfo: Sendable {
   let headers: RequestHeaders
   let deadline: Monotonic?
   let peer: Peer
+  let isRequestCompressed = Atomic(false)
+  let compressesResponses: Atomic<Bool>
 
-  init(method: MethodDescriptor, headers: RequestHeaders, deadline: Monotonic?, peer: Peer) {
+  init(
+    method: MethodDescriptor, headers: RequestHeaders, deadline: Monotonic?, peer: Peer,
+    compressesResponses: Bool = false
+  ) {
     self.method = method
+    self.compressesResponses = Atomic(compressesResponses)
     self.headers = headers
     self.deadline = deadline
     self.peer = peer

@@ -12,7 +12,9 @@ final class CallHandle: FrameSource, FrameSink, Sendable {
 
   func next() async throws -> [UInt8]? { try await call.next() }
 
-  func send(_ frame: [UInt8]) async throws { try await call.send(frame) }
+  func send(_ frame: [UInt8], _ compression: MessageCompression) async throws {
+    try await call.send(frame, compression)
+  }
 
   func finishSending() async throws { try await call.finishSending() }
 

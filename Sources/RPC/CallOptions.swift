@@ -8,17 +8,22 @@ package struct CallOptions: Sendable {
   package var metadata: Metadata
   /// Waits for a connection until the deadline, instead of failing with UNAVAILABLE while the target is out of reach.
   package var waitForReady: Bool
+  /// Compresses the requests by gzip; a server that does not know it answers UNIMPLEMENTED. Not for requests that hold a
+  /// secret beside text of a stranger: their length tells of the secret.
+  package var compressesRequests: Bool
   /// When given, takes the metadata that comes with the response: the initial one before the first message is read, the
   /// trailing one before the end is.
   package var responseMetadata: ResponseMetadata?
 
   package init(
-    timeout: Duration? = nil, deadline: Monotonic? = nil, metadata: Metadata = Metadata(), waitForReady: Bool = false
+    timeout: Duration? = nil, deadline: Monotonic? = nil, metadata: Metadata = Metadata(), waitForReady: Bool = false,
+    compressesRequests: Bool = false
   ) {
     self.timeout = timeout
     self.deadline = deadline
     self.metadata = metadata
     self.waitForReady = waitForReady
+    self.compressesRequests = compressesRequests
   }
 
   /// The deadline that counts for a call that starts now.

@@ -50,6 +50,7 @@ final class ChannelLoop: @unchecked Sendable {
     list.append("content-type", "application/grpc")
     list.append("te", "trailers")
     list.append("user-agent", "afterthoughts")
+    list.append("grpc-accept-encoding", "\(Encodings.accepted)")
     return list
   }
 

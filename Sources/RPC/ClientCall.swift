@@ -36,15 +36,17 @@ final class ClientCall: @unchecked Sendable {
   private var deadlineTimer: LoopTimer?
   private var writer: UnsafeContinuation<Void, Never>?
   private var isSendingEnded = false
+  private let compressesRequests: Bool
 
   var loop: EventLoop { channel.loop }
 
   init(_ channel: ChannelLoop, _ method: MethodDescriptor, _ options: CallOptions, frame: [UInt8]?) {
     self.channel = channel
     self.method = method
-    self.frame = frame
+    self.frame = options.compressesRequests ? frame.map { Frame.compressed($0) } : frame
     waitForReady = options.waitForReady
     deadline = options.effectiveDeadline()
+    compressesRequests = options.compressesRequests
     metadata = options.metadata
     responseMetadata = options.responseMetadata
     assembler = MessageAssembler(bytesMax: channel.configuration.messageBytesMax)
@@ -71,6 +73,7 @@ final class ClientCall: @unchecked Sendable {
     guard phase == .waiting else { return true }
     var headers = channel.headers(method)
     if let deadline { headers.append("grpc-timeout", GRPCTimeout.format(Monotonic.now().duration(to: deadline))) }
+    if compressesRequests { headers.append("grpc-encoding", "gzip") }
     headers.append(metadata)
     guard let stream = session.request(headers, isEnd: false, handler: self) else { return false }
     self.stream = stream
@@ -149,6 +152,7 @@ extension ClientCall: HTTP2StreamHandler {
       stream?.reset(.cancel)
     }
     hasHeaders = true
+    assembler.isGzip = status.isGzip
   }
 
   func data(_ bytes: Span<UInt8>) {
@@ -158,7 +162,9 @@ extension ClientCall: HTTP2StreamHandler {
     }
     var position = 0
     do throws(ServiceError) {
-      while let message = try assembler.next(bytes, &position) { inbound.append(message) }
+      while let message = try assembler.next(bytes, &position) {
+        inbound.append(message, isCompressed: assembler.wasCompressed)
+      }
       owedBytes += bytes.count
       if inbound.byteCount <= channel.queuedBytesMax { giveBack(owedBytes) }
     } catch {
@@ -233,7 +239,8 @@ extension ClientCall: FrameSource {
 }
 
 extension ClientCall: FrameSink {
-  func send(_ frame: [UInt8]) async throws {
+  func send(_ frame: [UInt8], _ compression: MessageCompression) async throws {
+    let frame = compressesRequests && compression != .off ? Frame.compressed(frame) : frame
     guard loop.isCurrent else { return try await withTaskExecutorPreference(loop) { try await self.sendHere(frame) } }
     try await sendHere(frame)
   }

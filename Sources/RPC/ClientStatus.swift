@@ -5,6 +5,8 @@ internal import Primitives
 struct ClientStatus {
   private(set) var httpStatus = 0
   private(set) var isGRPC = false
+  /// The service's messages may be compressed by gzip.
+  private(set) var isGzip = false
   private var code: Int32?
   private var message = ""
   private var details: [UInt8]?
@@ -17,6 +19,7 @@ struct ClientStatus {
     case 11 where name.equals("grpc-status"):
       code = value.equals("0") ? 0 : Int32(value.text) ?? ServiceError.Code.unknown.rawValue
     case 12 where name.equals("grpc-message"): message = PercentEncoding.decode(value.text)
+    case 13 where name.equals("grpc-encoding"): isGzip = value.equals("gzip")
     case 23 where name.equals("grpc-status-details-bin"): details = Base64.decode(value.text)
     default: return false
     }

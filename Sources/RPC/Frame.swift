@@ -1,20 +1,36 @@
+internal import HTTP2
 internal import Primitives
 internal import Protobuf
 
 /// gRPC's message frame: a flag byte, a 4-byte big-endian length, the message.
 enum Frame {
   static let prefixLength = 5
+  /// Shorter messages are not worth gzip's 18 bytes around them.
+  private static let compressedBytesMin = 64
 
   /// The message behind its frame header, in one allocation.
   static func encode<M: Message>(_ message: M) -> [UInt8] {
     var bytes = message.serialized(reserving: prefixLength)
+    setPrefix(0, &bytes)
+    return bytes
+  }
+
+  /// A framed message with its content compressed; the frame itself where that would not make it shorter.
+  static func compressed(_ frame: [UInt8]) -> [UInt8] {
+    guard frame.count - prefixLength >= compressedBytesMin, var bytes = Gzip.compress(frame, from: prefixLength) else {
+      return frame
+    }
+    setPrefix(1, &bytes)
+    return bytes
+  }
+
+  private static func setPrefix(_ flag: UInt8, _ bytes: inout [UInt8]) {
     let length = UInt32(truncatingIfNeeded: bytes.count - prefixLength)
-    bytes[0] = 0
+    bytes[0] = flag
     bytes[1] = UInt8(truncatingIfNeeded: length >> 24)
     bytes[2] = UInt8(truncatingIfNeeded: length >> 16)
     bytes[3] = UInt8(truncatingIfNeeded: length >> 8)
     bytes[4] = UInt8(truncatingIfNeeded: length)
-    return bytes
   }
 
   /// Decodes what a client sent; INVALID_ARGUMENT when it is no such message.
@@ -60,5 +76,5 @@ extension FrameSource {
 /// Where messages to the other side go.
 protocol FrameSink: AnyObject, Sendable {
   /// Queues a framed message; suspends while too much is unsent. Throws when the call is over.
-  func send(_ frame: [UInt8]) async throws
+  func send(_ frame: [UInt8], _ compression: MessageCompression) async throws
 }

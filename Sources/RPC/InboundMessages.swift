@@ -8,18 +8,20 @@ struct InboundMessages {
     case wait
   }
 
-  private var messages: [[UInt8]] = []
+  private var messages: [(bytes: [UInt8], isCompressed: Bool)] = []
   private var head = 0
   private var failure: (any Error)?
   private var ending: Step?
   private var waiter: UnsafeContinuation<Void, Never>?
   /// Bytes of the waiting messages.
   private(set) var byteCount = 0
+  /// Whether the message that the reader got last had come compressed.
+  private(set) var wasCompressed = false
 
   var count: Int { messages.count - head }
 
-  mutating func append(_ message: [UInt8]) {
-    messages.append(message)
+  mutating func append(_ message: [UInt8], isCompressed: Bool) {
+    messages.append((message, isCompressed))
     byteCount += message.count
     wake()
   }
@@ -42,8 +44,9 @@ struct InboundMessages {
   mutating func next() -> Step {
     if let failure { return .failure(failure) }
     if head < messages.count {
-      let message = messages[head]
-      messages[head] = []
+      let message = messages[head].bytes
+      wasCompressed = messages[head].isCompressed
+      messages[head].bytes = []
       head += 1
       byteCount -= message.count
       if head == messages.count {

@@ -14,6 +14,21 @@ package struct MethodHandler: Sendable {
 
   package let method: MethodDescriptor
   let body: Body
+  /// Responses are compressed for clients that take gzip, unless the call or a single message asks otherwise.
+  private(set) var compressesResponses = false
+
+  private init(method: MethodDescriptor, body: Body) {
+    self.method = method
+    self.body = body
+  }
+
+  /// The same handler with compressed responses. Not for responses that hold a secret beside text of a stranger: their
+  /// length tells of the secret.
+  package func compressingResponses() -> MethodHandler {
+    var handler = self
+    handler.compressesResponses = true
+    return handler
+  }
 
   package static func unary<Request: Message, Response: Message>(
     _ method: MethodDescriptor, _ body: @escaping @Sendable (Request, CallContext) async throws -> Response
@@ -44,7 +59,7 @@ package struct MethodHandler: Sendable {
     MethodHandler(
       method: method,
       body: .streaming { source, sink, context in
-        try await sink.send(Frame.encode(try await body(RequestStream(source), context)))
+        try await sink.send(Frame.encode(try await body(RequestStream(source), context)), .asCall)
       })
   }
 

@@ -13,6 +13,10 @@ struct RequestHead {
   private(set) var isGRPC = false
   private(set) var timeout = Timeout.none
   private(set) var isEncodingKnown = true
+  /// The client may send compressed messages.
+  private(set) var isGzip = false
+  /// The client takes compressed messages.
+  private(set) var acceptsGzip = false
   private(set) var headers = RequestHeaders()
 
   mutating func add(_ name: Span<UInt8>, _ value: Span<UInt8>, _ table: MethodTable) {
@@ -25,8 +29,11 @@ struct RequestHead {
     case 12 where name.equals("content-type"): isGRPC = Self.isGRPC(value)
     case 12 where name.equals("grpc-timeout"):
       timeout = GRPCTimeout.parse(value).map { .after($0) } ?? .invalid
-    case 13 where name.equals("grpc-encoding"): isEncodingKnown = value.equals("identity")
+    case 13 where name.equals("grpc-encoding"):
+      isGzip = value.equals("gzip")
+      isEncodingKnown = isGzip || value.equals("identity")
     case 14 where name.equals("content-length"): break
+    case 20 where name.equals("grpc-accept-encoding"): acceptsGzip = Encodings.includeGzip(value)
     default:
       guard !name.starts(with: "grpc-"), !name.starts(with: ":") else { return }
       headers.append(name, value)

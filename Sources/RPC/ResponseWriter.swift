@@ -10,8 +10,8 @@ package struct ResponseWriter<Response: Message>: Sendable {
 
   /// Sends one response. Suspends while the call's unsent bytes are above the server's mark, so a slow reader slows the
   /// handler instead of filling memory. Throws `CancellationError` when the call is over.
-  package func write(_ response: Response) async throws {
-    try await sink.send(Frame.encode(response))
+  package func write(_ response: Response, compression: MessageCompression = .asCall) async throws {
+    try await sink.send(Frame.encode(response), compression)
   }
 }
 

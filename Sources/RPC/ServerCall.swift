@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import HTTP2
 internal import Primitives
+internal import Synchronization
 
 /// One call at a server: the request comes in through the stream's callbacks, the handler runs as one task on the same
 /// loop, and the answer goes out through the stream.
@@ -31,6 +32,8 @@ final class ServerCall: @unchecked Sendable {
   /// What was sent in place of the handler's own outcome.
   private var refusal: ServiceError?
   private var isHeaderSent = false
+  /// The headers name gzip: messages may be compressed.
+  private var isGzip = false
   private var writer: UnsafeContinuation<Void, Never>?
   private var started: Monotonic?
   private var bytesIn = 0
@@ -93,11 +96,24 @@ final class ServerCall: @unchecked Sendable {
   private func respond(_ frame: [UInt8], _ context: CallContext) {
     guard phase == .running else { return end(nil, context) }
     phase = .answered
+    let frame = encoded(frame, .asCall, context.compressesResponses)
     bytesOut += frame.count
     sendHeaders()
     stream.write(frame)
     finish()
     end(nil, context)
+  }
+
+  /// Compresses a message that asks for it, when the client can read it. Call it before the headers are sent.
+  private func encoded(_ frame: [UInt8], _ compression: MessageCompression, _ isCompressing: Bool) -> [UInt8] {
+    if !isHeaderSent { isGzip = head.acceptsGzip && (isCompressing || compression == .on) }
+    guard isGzip, compression == .on || (compression == .asCall && isCompressing) else { return frame }
+    return Frame.compressed(frame)
+  }
+
+  private var headers: PreparedHeaders {
+    if isGzip { return StatusTrailers.headersGzip }
+    return head.acceptsGzip ? StatusTrailers.headersAccepting : StatusTrailers.headers
   }
 
   private func succeed(_ context: CallContext) {
@@ -113,9 +129,10 @@ final class ServerCall: @unchecked Sendable {
     guard !isHeaderSent else { return }
     isHeaderSent = true
     if let initial = info?.addedMetadata?.initial, !initial.isEmpty {
-      stream.respond(StatusTrailers.headers(initial), isEnd: false)
+      stream.respond(
+        StatusTrailers.headers(initial, acceptsGzip: head.acceptsGzip, isGzip: isGzip), isEnd: false)
     } else {
-      stream.respond(StatusTrailers.headers)
+      stream.respond(headers)
     }
   }
 
@@ -212,7 +229,9 @@ extension ServerCall: HTTP2StreamHandler {
     if connection.server.isReporting { started = .now() }
     if case .after(let timeout) = head.timeout { deadline = (started ?? .now()).advanced(by: timeout) }
     let info = CallInfo(
-      method: entry.handler.method, headers: head.headers, deadline: deadline, peer: connection.peer)
+      method: entry.handler.method, headers: head.headers, deadline: deadline, peer: connection.peer,
+      compressesResponses: entry.handler.compressesResponses)
+    assembler.isGzip = head.isGzip
     self.info = info
     if case .after(let timeout) = head.timeout {
       guard timeout > .zero else { return refuse(Self.expired) }
@@ -259,9 +278,12 @@ extension ServerCall: HTTP2StreamHandler {
         while let message = try assembler.next(bytes, &position) {
           guard request == nil else { throw Self.wrongCount }
           request = try prepare(message.span)
+          if assembler.wasCompressed { info?.isRequestCompressed.store(true, ordering: .relaxed) }
         }
       case .streaming:
-        while let message = try assembler.next(bytes, &position) { inbound.append(message) }
+        while let message = try assembler.next(bytes, &position) {
+          inbound.append(message, isCompressed: assembler.wasCompressed)
+        }
       }
       owedBytes += bytes.count
       // A handler that lags behind keeps the window shut; the message under way must not.
@@ -313,6 +335,7 @@ extension ServerCall: FrameSource {
         if owedBytes > 0, inbound.byteCount <= connection.server.queuedBytesMax {
           giveBack(owedBytes)
         }
+        info?.isRequestCompressed.store(inbound.wasCompressed, ordering: .relaxed)
         return message
       case .end: return nil
       case .failure(let error): throw error
@@ -329,13 +352,16 @@ extension ServerCall: FrameSource {
 }
 
 extension ServerCall: FrameSink {
-  func send(_ frame: [UInt8]) async throws {
-    guard loop.isCurrent else { return try await withTaskExecutorPreference(loop) { try await self.sendHere(frame) } }
-    try await sendHere(frame)
+  func send(_ frame: [UInt8], _ compression: MessageCompression) async throws {
+    guard loop.isCurrent else {
+      return try await withTaskExecutorPreference(loop) { try await self.sendHere(frame, compression) }
+    }
+    try await sendHere(frame, compression)
   }
 
-  private func sendHere(_ frame: [UInt8]) async throws {
+  private func sendHere(_ frame: [UInt8], _ compression: MessageCompression) async throws {
     guard phase == .running, !Task.isCancelled else { throw CancellationError() }
+    let frame = encoded(frame, compression, info?.compressesResponses.load(ordering: .relaxed) ?? false)
     sendHeaders()
     bytesOut += frame.count
     stream.write(frame)

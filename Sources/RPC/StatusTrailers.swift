@@ -7,13 +7,24 @@ enum StatusTrailers {
   private static let messageBytesMax = 1024
 
   static let headers = PreparedHeaders([":status": "200", "content-type": "application/grpc"])
+  /// For a client that takes gzip.
+  static let headersAccepting = PreparedHeaders([
+    ":status": "200", "content-type": "application/grpc", "grpc-accept-encoding": Encodings.accepted,
+  ])
+  /// For answers whose messages may be compressed.
+  static let headersGzip = PreparedHeaders([
+    ":status": "200", "content-type": "application/grpc", "grpc-encoding": "gzip",
+    "grpc-accept-encoding": Encodings.accepted,
+  ])
   static let ok = PreparedHeaders(["grpc-status": "0"])
 
   /// Headers with metadata of the handler's.
-  static func headers(_ initial: Metadata) -> HeaderList {
+  static func headers(_ initial: Metadata, acceptsGzip: Bool, isGzip: Bool) -> HeaderList {
     var list = HeaderList()
     list.append(":status", "200")
     list.append("content-type", "application/grpc")
+    if isGzip { list.append("grpc-encoding", "gzip") }
+    if acceptsGzip { list.append("grpc-accept-encoding", "\(Encodings.accepted)") }
     list.append(initial)
     return list
   }
@@ -41,7 +52,7 @@ enum StatusTrailers {
     var list = HeaderList()
     list.append(":status", "200")
     list.append("content-type", "application/grpc")
-    if acceptsEncodings { list.append("grpc-accept-encoding", "identity") }
+    if acceptsEncodings { list.append("grpc-accept-encoding", "\(Encodings.accepted)") }
     append(error, &list)
     if let trailing { list.append(trailing) }
     return list

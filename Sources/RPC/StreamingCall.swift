@@ -10,8 +10,8 @@ package struct ClientStreamingCall<Request: Message, Response: Message>: Sendabl
   }
 
   /// Sends one request; suspends while too much is unsent.
-  package func write(_ request: Request) async throws {
-    try await call.send(Frame.encode(request))
+  package func write(_ request: Request, compression: MessageCompression = .asCall) async throws {
+    try await call.send(Frame.encode(request), compression)
   }
 
   /// Ends the requests and waits for the response.
@@ -33,8 +33,8 @@ package struct BidirectionalCall<Request: Message, Response: Message>: Sendable 
   }
 
   /// Sends one request; suspends while too much is unsent.
-  package func write(_ request: Request) async throws {
-    try await call.send(Frame.encode(request))
+  package func write(_ request: Request, compression: MessageCompression = .asCall) async throws {
+    try await call.send(Frame.encode(request), compression)
   }
 
   /// Ends the requests; responses may follow.

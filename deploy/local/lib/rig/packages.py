@@ -9,8 +9,8 @@ from .console import Fault, Steps
 PACKAGES = [
     "libprotobuf-c-dev", "protobuf-c-compiler", "protobuf-compiler", "libprotobuf-dev", "libnghttp2-dev", "libpq-dev",
     "libssl-dev", "libargon2-dev", "libcurl4-openssl-dev", "libmicrohttpd-dev", "libcmark-gfm-dev",
-    "libcmark-gfm-extensions-dev", "libutf8proc-dev", "nghttp2-server", "nghttp2-client", "postgresql", "chromium",
-    "chromium-driver", "openssl", "python3-venv", "pkg-config", "grpc-proto",
+    "libcmark-gfm-extensions-dev", "libutf8proc-dev", "zlib1g-dev", "nghttp2-server", "nghttp2-client", "postgresql",
+    "chromium", "chromium-driver", "openssl", "python3-venv", "pkg-config", "grpc-proto",
 ]
 
 
