@@ -193,6 +193,32 @@ struct AttemptTests {
     }
   }
 
+  @Test("OP-38 a beginning under way while the designation ends comes too late")
+  func openMeanwhile() async throws {
+    try await ConfirmationFixture.with { fixture in
+      let designation = try await fixture.designate()[0].designationID
+      try await fixture.forgetMails()
+      let error = try await fixture.interleaving(fixture.owner, "UPDATE designations SET remove_time = now()") {
+        try await refusal { try await fixture.open(designation) }
+      }
+      #expect(error.code == .notFound)
+      #expect(try await fixture.count("attempts") + fixture.count("send_queue") == 0)
+    }
+  }
+
+  @Test("OP-38 a confirmation under way while the attempt ends records nothing")
+  func confirmMeanwhile() async throws {
+    try await ConfirmationFixture.with { fixture in
+      let attempt = try await fixture.passed()
+      let end: Query = "UPDATE attempts SET close_time = now(), close_reason = 'designation_removed'"
+      let error = try await fixture.interleaving(fixture.owner, end) {
+        try await refusal { try await fixture.confirm(attempt) }
+      }
+      #expect(error.reason == "ATTEMPT_CLOSED")
+      #expect(try await fixture.count("confirmations") == 0)
+    }
+  }
+
   @Test("CO-8 nobody but the administrator in force acts: not the owner, the backup, or anybody else")
   func others() async throws {
     try await ConfirmationFixture.with { fixture in

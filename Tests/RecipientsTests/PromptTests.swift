@@ -177,6 +177,31 @@ struct PromptTests {
     }
   }
 
+  @Test("OP-33 an answer under way while the address changes is not taken for the new one")
+  func answerMeanwhile() async throws {
+    try await RecipientsFixture.with { fixture in
+      let ben = try await fixture.addPrompted()
+      let token = try await fixture.tokens()[0]
+      let error = try await fixture.interleaving(fixture.author, "UPDATE prompts SET void_time = now()") {
+        try await refusal { try await fixture.answer(token, .accepted) }
+      }
+      #expect(error.code == .notFound)
+      #expect(try await fixture.get(ben).acceptance == .pending)
+    }
+  }
+
+  @Test("OP-34 an addition under way while the account is frozen comes too late")
+  func additionMeanwhile() async throws {
+    try await RecipientsFixture.with { fixture in
+      let freeze: Query = "INSERT INTO frozen_accounts (account_id) VALUES (\(fixture.author))"
+      let error = try await fixture.interleaving(fixture.author, freeze) {
+        try await refusal { try await fixture.add() }
+      }
+      #expect(error.reason == "ACCOUNT_CLOSED")
+      #expect(try await fixture.freeze() == .init())
+    }
+  }
+
   @Test("OP-11 no link, token or mail stands in the database in clear")
   func dump() async throws {
     try await RecipientsFixture.with { fixture in

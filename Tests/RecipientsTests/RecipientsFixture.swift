@@ -207,6 +207,34 @@ struct RecipientsFixture: Sendable {
     try await database.execute(
       "UPDATE prompts SET expire_time = expire_time - interval '\(unescaped: interval)'")
   }
+
+  /// Runs `statement` under the account's lock as soon as `waiting` calls of `body` wait for it; then `body` goes on.
+  func interleaving<Value: Sendable>(
+    _ account: Identifier, waiting: Int = 1, _ statement: Query, _ body: @Sendable () async throws -> Value
+  ) async throws -> Value {
+    async let held: Void = database.transaction { transaction in
+      try await transaction.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || \("\(account)"), 0))")
+      try await locks(granted: false, reach: waiting)
+      try await transaction.execute(statement)
+    }
+    try await locks(granted: true, reach: 1)
+    let value = try await body()
+    try await held
+    return value
+  }
+
+  /// Looks until so many advisory locks are held or waited for in this database; gives up at last.
+  private func locks(granted: Bool, reach count: Int) async throws {
+    for _ in 0..<20_000 {
+      let found = try await database.query(
+        """
+        SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted = \(granted)
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        """)[0].decode(Int.self)
+      if found >= count { return }
+    }
+  }
 }
 
 /// Stands in for identity: knows the accounts that a test adds.
