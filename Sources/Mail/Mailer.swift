@@ -22,12 +22,14 @@ package final class Mailer: Sendable {
 
   /// `url` is `smtp://host:port` (plain), `smtp+starttls://host:port` (TLS is demanded, never skipped) or
   /// `smtps://host:port` (TLS from the first byte). `helloName` is how the client names itself; `caPath` a file of
-  /// roots in place of the system's. Connecting takes at most 10 seconds, a whole send 60. Throws `.invalid` for
-  /// any other URL.
+  /// roots in place of the system's. Connecting takes at most 10 seconds, a whole send, once it has a thread,
+  /// `sendTimeout`. Throws `.invalid` for any other URL.
   package init(
-    url: String, credentials: Credentials? = nil, helloName: String? = nil, caPath: String? = nil, pool: BlockingPool
+    url: String, credentials: Credentials? = nil, helloName: String? = nil, caPath: String? = nil,
+    sendTimeout: Duration = .seconds(60), pool: BlockingPool
   ) throws(MailError) {
-    settings = try SMTPSettings(url: url, credentials: credentials, helloName: helloName, caPath: caPath)
+    settings = try SMTPSettings(
+      url: url, credentials: credentials, helloName: helloName, caPath: caPath, sendTimeout: sendTimeout)
     self.pool = pool
   }
 
@@ -60,8 +62,11 @@ struct SMTPSettings: Sendable {
   let demandsTLS: Bool
   let credentials: Mailer.Credentials?
   let caPath: String?
+  let sendTimeout: Duration
 
-  init(url: String, credentials: Mailer.Credentials?, helloName: String?, caPath: String?) throws(MailError) {
+  init(
+    url: String, credentials: Mailer.Credentials?, helloName: String?, caPath: String?, sendTimeout: Duration
+  ) throws(MailError) {
     guard let end = url.firstRange(of: "://") else { throw .invalid(field: "url") }
     let scheme = url[..<end.lowerBound]
     let server = url[end.upperBound...]
@@ -73,6 +78,7 @@ struct SMTPSettings: Sendable {
     demandsTLS = scheme != "smtp"
     self.credentials = credentials
     self.caPath = caPath
+    self.sendTimeout = sendTimeout
   }
 }
 
@@ -141,7 +147,7 @@ final class SMTPConnection: @unchecked Sendable {
       { curl_set_text(self.handle, CURLOPT_PROXY, "") },
       { curl_set_long(self.handle, CURLOPT_NOSIGNAL, 1) },
       { curl_set_long(self.handle, CURLOPT_CONNECTTIMEOUT_MS, 10_000) },
-      { curl_set_long(self.handle, CURLOPT_TIMEOUT_MS, 60_000) },
+      { curl_set_long(self.handle, CURLOPT_TIMEOUT_MS, Int(self.settings.sendTimeout.microseconds / 1000)) },
       // Mail servers hang up on idle clients after minutes.
       { curl_set_long(self.handle, CURLOPT_MAXAGE_CONN, 60) },
       { curl_set_long(self.handle, CURLOPT_USE_SSL, self.settings.demandsTLS ? 3 : 0) },
