@@ -7,11 +7,10 @@ internal import ServiceKit
 
 /// What delivery reads of others: confirmation says whose messages are released, notifications what has gone out.
 enum DeliveryEvents {
-  static func subscriptions(_ runtime: ServiceRuntime, confirmed: Signal) throws -> [Subscription] {
+  static func subscriptions(_ runtime: ServiceRuntime) throws -> [Subscription] {
     var confirmation = try runtime.subscription(to: "confirmation")
     confirmation.on(ConfirmationV1.PassingConfirmed.self) { event, transaction in
       try await passingConfirmed(event, in: transaction)
-      confirmed.ring()
     }
     var notifications = try runtime.subscription(to: "notifications")
     notifications.on(NotificationsV1.NotificationSent.self) { event, transaction in
@@ -27,9 +26,14 @@ enum DeliveryEvents {
   static func passingConfirmed(_ event: ConfirmationV1.PassingConfirmed, in transaction: Transaction) async throws {
     guard let signed = event.statement else { throw ServiceError.invalid("statement", "is missing") }
     let statement = try ConfirmationV1.ConfirmationStatement(serialized: signed.statement)
+    let account = try Fields.identifier(event.accountID, "account_id")
+    // What the vault opens is the statement's account: it must be the one whose recipients are asked for.
+    guard Identifier(statement.accountID) == account else {
+      throw ServiceError.invalid("statement.account_id", "is another account")
+    }
     try await AccountStore(transaction).add(
       Release(
-        account: try Fields.identifier(event.accountID, "account_id"),
+        account: account,
         confirmation: try Fields.identifier(event.confirmationID, "confirmation_id"),
         administrator: try Fields.identifier(event.administratorID, "administrator_id"), statement: signed,
         confirmTime: try confirmTime(statement)))

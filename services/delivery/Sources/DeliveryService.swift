@@ -38,19 +38,13 @@ struct DeliveryService: DeliveryV1.DeliveryService {
     // Read first: when the vault is out of reach, nothing is marked.
     let content = try await release.readDelivered(
       .init(statement: linked.statement, messageID: "\(linked.message)"), options)
-    let seen = try await database.transaction { transaction in
-      let seen = try await LinkStore(transaction).view(linked.delivery)
-      if seen.first {
-        try await transaction.publish(
-          DeliveryV1.MessageViewed(accountID: "\(linked.account)", deliveryID: "\(linked.delivery)"),
-          subject: linked.account, traceparent: context.traceparent)
-      }
-      return seen
+    let (viewTime, acknowledgeTime) = try await database.transaction { transaction in
+      try await LinkStore(transaction).view(linked, traceparent: context.traceparent)
     }
     return DeliveryV1.OpenLinkResponse(
       senderName: linked.senderName, title: content.title, type: DeliveryV1.DeliveredType(stored: linked.type),
-      body: content.body, deliverTime: .init(linked.dueTime), viewTime: .init(seen.viewTime),
-      acknowledgeTime: seen.acknowledgeTime.map { .init($0) })
+      body: content.body, deliverTime: .init(linked.dueTime), viewTime: .init(viewTime),
+      acknowledgeTime: acknowledgeTime.map { .init($0) })
   }
 
   func acknowledge(
@@ -58,19 +52,7 @@ struct DeliveryService: DeliveryV1.DeliveryService {
   ) async throws -> DeliveryV1.AcknowledgeResponse {
     let linked = try await linked(request.token)
     let time = try await database.transaction { transaction in
-      let store = LinkStore(transaction)
-      if try await store.view(linked.delivery).first {
-        try await transaction.publish(
-          DeliveryV1.MessageViewed(accountID: "\(linked.account)", deliveryID: "\(linked.delivery)"),
-          subject: linked.account, traceparent: context.traceparent)
-      }
-      let (time, first) = try await store.acknowledge(linked.delivery)
-      if first {
-        try await transaction.publish(
-          DeliveryV1.MessageAcknowledged(accountID: "\(linked.account)", deliveryID: "\(linked.delivery)"),
-          subject: linked.account, traceparent: context.traceparent)
-      }
-      return time
+      try await LinkStore(transaction).acknowledge(linked, traceparent: context.traceparent)
     }
     return DeliveryV1.AcknowledgeResponse(acknowledgeTime: .init(time))
   }

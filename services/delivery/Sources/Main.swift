@@ -22,7 +22,7 @@ struct Main {
           release: VaultV1.ReleaseServiceClient(try runtime.neighbours.channel(to: "vault")))
         return ServiceParts(
           services: [service], access: DeliveryService.access,
-          subscriptions: try DeliveryEvents.subscriptions(runtime, confirmed: schedule.confirmed),
+          subscriptions: try DeliveryEvents.subscriptions(runtime),
           workers: [
             Worker("scheduler") { await schedule.run() },
             Worker("dispatcher") { await dispatcher.run() },
@@ -36,5 +36,6 @@ enum Migrations {
   static let all = [
     Migration("v0001_create_accounts", PackageResources.v0001_create_accounts_sql),
     Migration("v0002_create_deliveries", PackageResources.v0002_create_deliveries_sql),
+    Migration("v0003_keep_deliveries", PackageResources.v0003_keep_deliveries_sql),
   ]
 }

@@ -1,4 +1,5 @@
 internal import API
+internal import Events
 internal import Postgres
 internal import Primitives
 internal import Sealing
@@ -50,28 +51,51 @@ struct LinkStore {
     self.transaction = transaction
   }
 
-  /// Marks the first opening. Returns its time and the acknowledgment's, and whether this was the first.
-  func view(_ delivery: Identifier) async throws -> (viewTime: Instant, acknowledgeTime: Instant?, first: Bool) {
-    let changed = try await transaction.execute(
+  /// Marks the first opening; what is opened has been sent, even if word of that is still on its way. Returns its time
+  /// and the acknowledgment's, and publishes what was new.
+  func view(_ linked: LinkedDelivery, traceparent: String?) async throws -> (Instant, acknowledgeTime: Instant?) {
+    let (account, delivery) = (linked.account, linked.delivery)
+    let sent = try await transaction.execute(
       """
-      UPDATE deliveries SET status = 'viewed', view_time = now(), send_time = coalesce(send_time, now())
+      UPDATE deliveries SET status = 'sent', send_time = now() WHERE delivery_id = \(delivery) AND status = 'pending'
+      """)
+    if sent == 1 {
+      try await transaction.publish(
+        DeliveryV1.DeliverySent(accountID: "\(account)", deliveryID: "\(delivery)"), subject: account,
+        traceparent: traceparent)
+    }
+    let viewed = try await transaction.execute(
+      """
+      UPDATE deliveries SET status = 'viewed', view_time = now()
       WHERE delivery_id = \(delivery) AND view_time IS NULL
       """)
+    if viewed == 1 {
+      try await transaction.publish(
+        DeliveryV1.MessageViewed(accountID: "\(account)", deliveryID: "\(delivery)"), subject: account,
+        traceparent: traceparent)
+    }
     let rows = try await transaction.query(
       "SELECT view_time, acknowledge_time FROM deliveries WHERE delivery_id = \(delivery)")
     guard let row = rows.first else { throw ServiceError.notFound("link") }
     let (viewTime, acknowledgeTime) = try row.decode((Instant, Instant?).self)
-    return (viewTime, acknowledgeTime, changed == 1)
+    return (viewTime, acknowledgeTime)
   }
 
-  /// Marks the first acknowledgment; a viewing is marked before. Returns its time and whether this was the first.
-  func acknowledge(_ delivery: Identifier) async throws -> (time: Instant, first: Bool) {
+  /// Marks the first acknowledgment, which is a viewing too. Returns its time and publishes what was new.
+  func acknowledge(_ linked: LinkedDelivery, traceparent: String?) async throws -> Instant {
+    _ = try await view(linked, traceparent: traceparent)
+    let (account, delivery) = (linked.account, linked.delivery)
     let changed = try await transaction.execute(
       """
       UPDATE deliveries SET acknowledge_time = now() WHERE delivery_id = \(delivery) AND acknowledge_time IS NULL
       """)
+    if changed == 1 {
+      try await transaction.publish(
+        DeliveryV1.MessageAcknowledged(accountID: "\(account)", deliveryID: "\(delivery)"), subject: account,
+        traceparent: traceparent)
+    }
     let rows = try await transaction.query("SELECT acknowledge_time FROM deliveries WHERE delivery_id = \(delivery)")
     guard let row = rows.first else { throw ServiceError.notFound("link") }
-    return (try row.decode(Instant.self, at: 0), changed == 1)
+    return try row.decode(Instant.self, at: 0)
   }
 }

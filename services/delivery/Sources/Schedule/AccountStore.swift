@@ -10,6 +10,9 @@ struct AccountStore {
     self.transaction = transaction
   }
 
+  /// Rings once a release is committed.
+  static let addedChannel = "delivery_accounts"
+
   /// Adds a release; a repeat changes nothing.
   func add(_ release: Release) async throws {
     _ = try await transaction.execute(
@@ -20,6 +23,7 @@ struct AccountStore {
         \(release.statement.signature), \(release.statement.keyID), \(release.confirmTime))
       ON CONFLICT (account_id) DO NOTHING
       """)
+    _ = try await transaction.query("SELECT pg_notify(\(AccountStore.addedChannel), '')::text")
   }
 
   /// Marks the schedule as complete. False when another instance has done so meanwhile: then nothing may be kept.
@@ -48,7 +52,7 @@ struct AccountStore {
       database.query(
         """
         SELECT account_id, confirmation_id, administrator_id, statement, signature, key_id, confirm_time
-        FROM accounts WHERE schedule_time IS NULL ORDER BY confirm_time LIMIT 100
+        FROM accounts WHERE schedule_time IS NULL ORDER BY confirm_time LIMIT 10000
         """))
   }
 

@@ -66,7 +66,7 @@ struct DeliveryStore {
     let rows = try await transaction.query(
       """
       SELECT deliveries.delivery_id, deliveries.account_id, recipients.recipient_id, recipients.name, recipients.email,
-        recipients.greeted, accounts.sender_name
+        accounts.sender_name
       FROM deliveries
       JOIN recipients ON recipients.account_id = deliveries.account_id
         AND recipients.recipient_id = deliveries.recipient_id
@@ -76,11 +76,10 @@ struct DeliveryStore {
       ORDER BY deliveries.due_time LIMIT \(limit) FOR UPDATE OF deliveries SKIP LOCKED
       """)
     return try rows.map { row in
-      let (id, account, recipient, name, email, greeted, sender) = try row.decode(
-        (Identifier, Identifier, Identifier, String, String, Bool, String?).self)
+      let (id, account, recipient, name, email, sender) = try row.decode(
+        (Identifier, Identifier, Identifier, String, String, String?).self)
       return DueDelivery(
-        id: id, account: account, recipient: recipient, name: name, email: email, greeted: greeted,
-        senderName: sender ?? "")
+        id: id, account: account, recipient: recipient, name: name, email: email, senderName: sender ?? "")
     }
   }
 
@@ -98,12 +97,29 @@ struct DeliveryStore {
       UPDATE deliveries SET hand_over_time = now(), late = late OR now() > due_time + interval '1 hour'
       WHERE delivery_id = ANY(\(ids))
       """)
-    _ = try await transaction.execute(
+  }
+
+  /// Marks recipients as greeted and returns those who were not: each of them once ever, also when two instances hand
+  /// over at the same time. Rows are locked in one order, so that they cannot block each other.
+  func greet(_ deliveries: [DueDelivery]) async throws -> Set<Recipient> {
+    let rows = try await transaction.query(
       """
-      UPDATE recipients SET greeted = true
-      FROM unnest(\(deliveries.map(\.account)), \(deliveries.map(\.recipient))) AS new (account_id, recipient_id)
-      WHERE recipients.account_id = new.account_id AND recipients.recipient_id = new.recipient_id AND NOT greeted
+      WITH named AS (
+        SELECT recipients.account_id, recipients.recipient_id
+        FROM recipients
+        JOIN (SELECT DISTINCT * FROM unnest(\(deliveries.map(\.account)), \(deliveries.map(\.recipient))))
+          AS new (account_id, recipient_id) USING (account_id, recipient_id)
+        WHERE NOT recipients.greeted
+        ORDER BY recipients.account_id, recipients.recipient_id FOR UPDATE OF recipients)
+      UPDATE recipients SET greeted = true FROM named
+      WHERE recipients.account_id = named.account_id AND recipients.recipient_id = named.recipient_id
+      RETURNING recipients.account_id, recipients.recipient_id
       """)
+    return Set(
+      try rows.map { row in
+        let (account, recipient) = try row.decode((Identifier, Identifier).self)
+        return Recipient(account: account, id: recipient)
+      })
   }
 
   /// Pending to sent; returns the author, or nil when it is not a pending delivery.
@@ -140,6 +156,11 @@ struct DueDelivery: Sendable {
   let recipient: Identifier
   let name: String
   let email: String
-  let greeted: Bool
   let senderName: String
+}
+
+/// A recipient of one author.
+struct Recipient: Sendable, Hashable {
+  let account: Identifier
+  let id: Identifier
 }

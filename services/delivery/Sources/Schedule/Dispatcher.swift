@@ -41,7 +41,8 @@ struct Dispatcher: Sendable {
       if due.isEmpty { return 0 }
       let tokens = due.map { _ in LinkToken.random() }
       try await store.handOver(due, linkHashes: tokens.map(\.hash))
-      try await courier.enqueue(notices(due, tokens), in: transaction)
+      let ungreeted = try await store.greet(due)
+      try await courier.enqueue(notices(due, tokens, ungreeted), in: transaction)
       for (account, deliveries) in Dictionary(grouping: due, by: \.account) {
         let events = deliveries.map { DeliveryV1.DeliveryDue(accountID: "\(account)", deliveryID: "\($0.id)") }
         try await transaction.publish(events, subject: account)
@@ -50,10 +51,12 @@ struct Dispatcher: Sendable {
     }
   }
 
-  private func notices(_ due: [DueDelivery], _ tokens: [LinkToken]) -> [NotificationsV1.SendRequest] {
-    var greeted: Set<[Identifier]> = []
+  private func notices(
+    _ due: [DueDelivery], _ tokens: [LinkToken], _ ungreeted: Set<Recipient>
+  ) -> [NotificationsV1.SendRequest] {
+    var ungreeted = ungreeted
     return zip(due, tokens).map { delivery, token in
-      let firstWord = !delivery.greeted && greeted.insert([delivery.account, delivery.recipient]).inserted
+      let firstWord = ungreeted.remove(Recipient(account: delivery.account, id: delivery.recipient)) != nil
       return NotificationsV1.SendRequest(
         requestID: "\(delivery.id)", addressee: .init(name: delivery.name, email: delivery.email),
         content: .messageNotice(

@@ -12,24 +12,43 @@ struct Scheduler: Sendable {
   let directory: IdentityV1.DirectoryServiceClient
   let audience: RecipientsV1.AudienceServiceClient
   let release: VaultV1.ReleaseServiceClient
-  /// Rings when a passing is confirmed.
-  let confirmed = Signal()
   /// Rings when a schedule is complete.
   let scheduled = Signal()
 
   func run() async {
+    let confirmed = Signal()
+    let registration = database.listen(AccountStore.addedChannel) { _ in confirmed.ring() }
+    defer { registration.cancel() }
     var backoff = Backoff()
     while !Task.isCancelled {
       let seen = confirmed.count
-      do {
-        for release in try await AccountStore.unscheduled(in: database) { try await takeUp(release) }
+      if await takeUpAll() {
         backoff.reset()
         await confirmed.wait(after: seen, timeout: .seconds(5))
-      } catch {
-        if Task.isCancelled { return }
-        Log.warning("messages not taken up", ["error": .text("\(error)")])
-        await pause(backoff.next())
+      } else {
+        await confirmed.wait(after: seen, timeout: backoff.next())
       }
+    }
+  }
+
+  /// Takes up every release that waits; one that fails does not hold up the others. False when any failed.
+  func takeUpAll() async -> Bool {
+    do {
+      var complete = true
+      for release in try await AccountStore.unscheduled(in: database) {
+        do {
+          try await takeUp(release)
+        } catch {
+          if Task.isCancelled { return false }
+          complete = false
+          Log.warning(
+            "messages not taken up", ["account": .text("\(release.account)"), "error": .text("\(error)")])
+        }
+      }
+      return complete
+    } catch {
+      Log.warning("confirmed passings not read", ["error": .text("\(error)")])
+      return false
     }
   }
 
