@@ -13,13 +13,13 @@ struct Main {
       name: "notifications", migrations: Migrations.all, settings: { NotificationsConfig(&$0) },
       build: { runtime, config in
         let mailer = try Mailer(
-          url: config.smtpURL, credentials: config.credentials,
+          url: config.smtpURL, credentials: config.credentials, sendTimeout: SendRules.mailTimeout,
           pool: BlockingPool(name: "mail", threads: config.mailConnections, queueMax: 64))
         let sendService = SendService(database: runtime.database, dataKeys: runtime.dataKeys)
         let sender = Sender(
           database: runtime.database, dataKeys: runtime.dataKeys, mailer: mailer, from: config.from,
           directory: IdentityV1.DirectoryServiceClient(try runtime.neighbours.channel(to: "identity")),
-          queued: sendService.queued)
+          queued: sendService.queued, mailConnections: config.mailConnections)
         let notices = NoticeService(
           database: runtime.database, dataKeys: runtime.dataKeys, requests: runtime.requests,
           pageTokens: runtime.pageTokens)
@@ -35,5 +35,6 @@ enum Migrations {
   static let all = [
     Migration("v0001_create_notifications", PackageResources.v0001_create_notifications_sql),
     Migration("v0002_create_notices", PackageResources.v0002_create_notices_sql),
+    Migration("v0003_index_sends_by_channel", PackageResources.v0003_index_sends_by_channel_sql),
   ]
 }

@@ -20,9 +20,12 @@ enum SendChannel: String, Sendable {
 /// What can be sent, how, and for how long it is tried; pure.
 enum SendRules {
   /// After this long a channel gives up (OP-51).
-  static let patience: Duration = .seconds(72 * 3600)
-  /// How long one try may take before another instance takes the send over; longer than a mail's own limit.
+  static let patienceSeconds = 72 * 3600.0
+  /// How long one try may take before another instance takes the send over; longer than a mail's own limit, and a
+  /// send is leased only when it can begin at once.
   static let leaseSeconds = 30.0
+  /// What a whole conversation with the mail server may take.
+  static let mailTimeout: Duration = .seconds(20)
 
   /// Gathers every fault of a request.
   static func check(_ request: NotificationsV1.SendRequest) throws(ServiceError) -> Template {

@@ -30,31 +30,35 @@ struct SendStore {
     try await log(id, kind: template.kind, logType: template.logType, channel, "queued")
   }
 
-  /// Takes due sends for `leaseSeconds`; another instance's are passed over.
-  func claimDue(limit: Int) async throws -> [DueSend] {
+  /// Takes due sends of a channel for `leaseSeconds`; another instance's are passed over.
+  func claimDue(_ channel: SendChannel, limit: Int) async throws -> [DueSend] {
     let rows = try await transaction.query(
       """
       WITH due AS (
         SELECT notification_id, channel FROM sends
-        WHERE status = 'pending' AND next_attempt_time <= now() AND lease_time < now()
+        WHERE status = 'pending' AND channel = \(channel.rawValue) AND next_attempt_time <= now()
+          AND lease_time < now()
         ORDER BY next_attempt_time LIMIT \(limit) FOR UPDATE SKIP LOCKED)
       UPDATE sends SET attempts = sends.attempts + 1,
         lease_time = now() + make_interval(secs => \(SendRules.leaseSeconds))
       FROM due, notifications
       WHERE sends.notification_id = due.notification_id AND sends.channel = due.channel
         AND notifications.notification_id = due.notification_id
-      RETURNING sends.notification_id, sends.channel, sends.attempts, notifications.sealed, notifications.create_time
+      RETURNING sends.notification_id, sends.attempts, notifications.sealed, notifications.create_time,
+        notifications.create_time < now() - make_interval(secs => \(SendRules.patienceSeconds))
       """)
     return try rows.map { row in
-      let (id, channel, attempts, sealed, time) = try row.decode(
-        (Identifier, String, Int32, [UInt8]?, Instant).self)
-      guard let channel = SendChannel(rawValue: channel) else { throw ServiceError.notFound("channel") }
-      return DueSend(id: id, channel: channel, attempts: Int(attempts), sealed: sealed ?? [], createTime: time)
+      let (id, attempts, sealed, time, isLast) = try row.decode((Identifier, Int32, [UInt8]?, Instant, Bool).self)
+      return DueSend(
+        id: id, channel: channel, attempts: Int(attempts), sealed: sealed ?? [], createTime: time, isLast: isLast)
     }
   }
 
   /// Ends a send, once; the request is wiped when no channel needs it any more. False when it had ended before.
   func end(_ send: DueSend, _ status: String, _ template: Template, reason: String = "") async throws -> Bool {
+    // One channel at a time: of two that end at once, each would take the other for pending and wipe nothing.
+    _ = try await transaction.query(
+      "SELECT FROM notifications WHERE notification_id = \(send.id) FOR UPDATE")
     let ended = try await transaction.execute(
       """
       UPDATE sends SET status = \(status), lease_time = '-infinity'
@@ -72,14 +76,16 @@ struct SendStore {
     return true
   }
 
-  /// Puts a send off.
+  /// Puts a send off, unless someone else has taken it over since.
   func postpone(_ send: DueSend, _ template: Template, reason: String) async throws {
-    _ = try await transaction.execute(
+    let changed = try await transaction.execute(
       """
       UPDATE sends SET lease_time = '-infinity',
         next_attempt_time = now() + make_interval(secs => \(SendRules.delaySeconds(after: send.attempts)))
       WHERE notification_id = \(send.id) AND channel = \(send.channel.rawValue) AND status = 'pending'
+        AND attempts = \(Int32(send.attempts))
       """)
+    guard changed == 1 else { return }
     try await log(
       send.id, kind: template.kind, logType: template.logType, send.channel, "retried", reason: reason)
   }
@@ -102,4 +108,6 @@ struct DueSend: Sendable {
   let attempts: Int
   let sealed: [UInt8]
   let createTime: Instant
+  /// Whether this try is the last one.
+  let isLast: Bool
 }

@@ -17,14 +17,25 @@ struct Sender: Sendable {
   let from: MailAddress
   let directory: IdentityV1.DirectoryServiceClient
   let queued: Signal
-  private let batchSize = 32
+  /// How many mails are under way at once: as many as the mailer has threads, so that a leased send never waits.
+  let mailConnections: Int
+  /// Notices in the app are short: all of a batch run at once.
+  private static let noticesAtOnce = 32
 
+  /// Works until the task is cancelled. A slow mail holds up neither other mails nor the notices in the app.
   func run() async {
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<mailConnections { group.addTask { await run(.email, atOnce: 1) } }
+      group.addTask { await run(.inApp, atOnce: Sender.noticesAtOnce) }
+    }
+  }
+
+  private func run(_ channel: SendChannel, atOnce: Int) async {
     var backoff = Backoff()
     while !Task.isCancelled {
       let seen = queued.count
       do {
-        if try await sendDue() == 0 { await queued.wait(after: seen, timeout: .seconds(1)) }
+        if try await sendDue(channel, atOnce: atOnce) == 0 { await queued.wait(after: seen, timeout: .seconds(1)) }
         backoff.reset()
       } catch {
         if Task.isCancelled { return }
@@ -34,9 +45,9 @@ struct Sender: Sendable {
     }
   }
 
-  /// Sends one batch; returns how many were tried.
-  func sendDue() async throws -> Int {
-    let due = try await database.transaction { try await SendStore($0).claimDue(limit: batchSize) }
+  /// Tries what is due on a channel, at most `atOnce` sends; returns how many were tried.
+  func sendDue(_ channel: SendChannel, atOnce: Int) async throws -> Int {
+    let due = try await database.transaction { try await SendStore($0).claimDue(channel, limit: atOnce) }
     await withTaskGroup(of: Void.self) { group in
       for send in due { group.addTask { await attempt(send) } }
     }
@@ -48,7 +59,9 @@ struct Sender: Sendable {
       guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else { return }
       let request = try NotificationsV1.SendRequest(
         serialized: try key.open(send.sealed, SendRules.binding(send.id)))
-      guard let template = Template(request.content), let addressee = request.addressee else { return }
+      guard let template = Template(request.content), let addressee = request.addressee else {
+        throw ServiceError.invalid("content", "is missing")
+      }
       switch send.channel {
       case .email: try await email(send, template, addressee)
       case .inApp: try await notice(send, template, addressee)
@@ -70,14 +83,7 @@ struct Sender: Sendable {
       try await fail(send, template, reason: "refused \(code)")
       return
     } catch .temporary(let code, _) {
-      if send.createTime.advanced(by: SendRules.patience) < .now() {
-        try await fail(send, template, reason: "gave up")
-      } else {
-        try await database.transaction { transaction in
-          try await SendStore(transaction).postpone(
-            send, template, reason: code.map { "answered \($0)" } ?? "no answer")
-        }
-      }
+      try await postpone(send, template, reason: code.map { "answered \($0)" } ?? "no answer")
       return
     } catch {
       try await fail(send, template, reason: "not a valid mail")
@@ -87,6 +93,14 @@ struct Sender: Sendable {
       guard try await SendStore(transaction).end(send, "sent", template) else { return }
       try await transaction.publish(
         NotificationsV1.NotificationSent(notificationID: "\(send.id)", channel: send.channel.number), subject: send.id)
+    }
+  }
+
+  /// To be tried again, unless this was the last try.
+  private func postpone(_ send: DueSend, _ template: Template, reason: String) async throws {
+    if send.isLast { return try await fail(send, template, reason: "gave up: \(reason)") }
+    try await database.transaction { transaction in
+      try await SendStore(transaction).postpone(send, template, reason: reason)
     }
   }
 
@@ -109,10 +123,7 @@ struct Sender: Sendable {
           .init(emails: [addressee.email]), CallOptions(timeout: .seconds(5)))
         account = found.accounts.first.flatMap { Identifier($0.accountID) }
       } catch let error as ServiceError {
-        try await database.transaction { transaction in
-          try await SendStore(transaction).postpone(send, template, reason: error.code.name)
-        }
-        return
+        return try await postpone(send, template, reason: error.code.name)
       }
     }
     guard let account else {
