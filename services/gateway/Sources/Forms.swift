@@ -79,9 +79,7 @@ struct Forms: Sendable {
       let known = request.cookies[cookieName].flatMap { Identifier($0) }
       let token = known ?? Forms.randomToken()
       if known == nil { cookie = "\(token)" }
-      content = content.split(separator: Forms.placeholder, omittingEmptySubsequences: false).joined(
-        separator: "<input type=\"hidden\" name=\"\(Forms.fieldName)\" value=\"\(token)\">"
-          + "<input type=\"hidden\" name=\"\(Forms.requestName)\" value=\"\(Identifier())\">")
+      content = Forms.fill(content, token)
     }
     var response = HTTPResponse.html(Page.document(title, content), status: status)
     if let cookie {
@@ -89,6 +87,18 @@ struct Forms: Sendable {
       response.headers.append(("Set-Cookie", "\(cookieName)=\(cookie); Path=/; HttpOnly; SameSite=Strict\(secure)"))
     }
     return response
+  }
+
+  /// Each form gets an id of its own: two choices on one page are two requests.
+  private static func fill(_ content: String, _ token: Identifier) -> String {
+    var parts = content.split(separator: placeholder, omittingEmptySubsequences: false)
+    var filled = String(parts.removeFirst())
+    for part in parts {
+      filled += "<input type=\"hidden\" name=\"\(fieldName)\" value=\"\(token)\">"
+      filled += "<input type=\"hidden\" name=\"\(requestName)\" value=\"\(Identifier())\">"
+      filled += part
+    }
+    return filled
   }
 
   /// 128 random bits.

@@ -100,7 +100,9 @@ enum ErrorPages {
         Page.paragraph("The form was too old or came from elsewhere. Open the link from your mail and try once more."),
         status: 403)
     case .resourceExhausted:
-      return .html("Please wait a little", Page.paragraph(error.message), status: 429)
+      var page = Page.html("Please wait a little", Page.paragraph(error.message), status: 429)
+      page.retryAfterSeconds = error.retryAfter.map { max(1, Int($0.components.seconds)) }
+      return page
     case .unavailable, .deadlineExceeded, .cancelled:
       var page = Page.html(
         "Please try again in a moment",

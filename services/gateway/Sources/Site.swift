@@ -25,6 +25,7 @@ struct Site: Sendable {
 
   private func page(_ request: HTTPRequest) async throws -> Page {
     let isPost = request.method == "POST"
+    if request.segments.count > 1, !Site.isToken(request.segments[1]) { throw ServiceError.notFound("page") }
     if isPost { try forms.requireGenuine(request) }
     switch (request.segments.first, request.segments.count) {
     case (nil, _) where !isPost: return LandingPages.home
@@ -43,5 +44,18 @@ struct Site: Sendable {
       return .redirect("/message/\(request.segments[1])")
     default: throw ServiceError.notFound("page")
     }
+  }
+
+  /// Whether a path segment has the form of our links: 32 bytes in base64url. Nothing else goes into a page or a call.
+  private static func isToken(_ text: String) -> Bool {
+    text.utf8.count == 43
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
   }
 }
