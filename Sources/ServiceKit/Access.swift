@@ -33,18 +33,23 @@ extension CallContext {
 
 /// Decides on every call before its handler runs, from one table. A method that is missing from the table cannot be
 /// served.
-struct Gate: Sendable {
+package struct Gate: Sendable {
   static let identityPrefix = "spiffe://afterthoughts/"
 
   private let table: [String: Access]
   private let tokens: AccessTokens
 
   /// Throws when a method has no row, or a row no method.
-  init(services: [any Service], access: [MethodDescriptor: Access], tokens: AccessTokens) throws {
+  package init(services: [any Service], access: [MethodDescriptor: Access], tokens: AccessTokens) throws {
+    try self.init(descriptors: services.map { type(of: $0).descriptor }, access: access, tokens: tokens)
+  }
+
+  /// The same by the services' declarations.
+  package init(descriptors: [ServiceDescriptor], access: [MethodDescriptor: Access], tokens: AccessTokens) throws {
     var missing = Set(access.keys)
     var table: [String: Access] = [:]
-    for service in services {
-      for method in type(of: service).descriptor.methods {
+    for descriptor in descriptors {
+      for method in descriptor.methods {
         guard let row = access[method] else { throw GateFault(text: "\(method.path) has no row in the access table") }
         missing.remove(method)
         table[method.path] = row
@@ -56,7 +61,7 @@ struct Gate: Sendable {
   }
 
   /// Decides without waiting where it can; false when the token needs a key that must be fetched first.
-  func admit(_ context: inout CallContext) throws -> Bool {
+  package func admit(_ context: inout CallContext) throws -> Bool {
     switch table[context.method.path] {
     case .anyone:
       return true
@@ -75,7 +80,8 @@ struct Gate: Sendable {
     }
   }
 
-  func authenticate(_ context: inout CallContext) async throws {
+  /// As `admit`, fetching the key first where it must.
+  package func authenticate(_ context: inout CallContext) async throws {
     if try admit(&context) { return }
     let claims = try await tokens.verify(try bearerToken(context))
     context.caller = .account(claims.caller)
@@ -93,13 +99,14 @@ struct Gate: Sendable {
   private func service(_ context: CallContext, oneOf names: Set<String>?) throws(ServiceError) -> String {
     guard let identity = context.peerIdentity, identity.hasPrefix(Gate.identityPrefix) else { throw .denied() }
     let name = String(identity.dropFirst(Gate.identityPrefix.count))
+    guard !name.isEmpty, !name.contains("/") else { throw .denied() }
     if let names, !names.contains(name) { throw .denied() }
     return name
   }
 }
 
 /// A fault of the program, found at start.
-struct GateFault: Error, CustomStringConvertible {
+package struct GateFault: Error, CustomStringConvertible {
   let text: String
-  var description: String { text }
+  package var description: String { text }
 }

@@ -64,12 +64,11 @@ package final class AccessTokens: Sendable {
     let (verifier, fetchTime) = state.withLock { ($0.verifier, $0.fetchTime) }
     let now = Monotonic.now()
     if verifier == nil || fetchTime.map({ $0.advanced(by: fetchPause) < now }) ?? true {
+      // Noted before it is answered: tokens with made-up key names must not become as many calls to identity.
+      state.withLock { $0.fetchTime = now }
       do {
         let (keys, issuer) = try await source()
-        state.withLock { state in
-          state.verifier = AccessTokenVerifier(keys: keys, issuer: issuer)
-          state.fetchTime = now
-        }
+        state.withLock { $0.verifier = AccessTokenVerifier(keys: keys, issuer: issuer) }
       } catch {
         if verifier == nil { throw ServiceError.unavailable("Sign-in cannot be checked just now.", cause: error) }
       }

@@ -1,8 +1,8 @@
 package import API
 internal import Events
 package import Postgres
-internal import Protobuf
 internal import Primitives
+internal import Protobuf
 package import RPC
 internal import Sealing
 
@@ -74,7 +74,17 @@ package struct Courier: Sendable {
     return try await withThrowingTaskGroup(of: Bool.self) { group in
       for row in rows {
         let (id, sealed, attempts) = try row.decode((Identifier, [UInt8], Int32).self)
-        group.addTask { try await handOver(id, sealed, Int(attempts)) }
+        group.addTask {
+          do {
+            return try await handOver(id, sealed, Int(attempts))
+          } catch is CancellationError {
+            throw CancellationError()
+          } catch {
+            // One that cannot be opened must not hold up the others.
+            Log.error("notification not handed over", ["send_id": .text("\(id)"), "error": .text("\(error)")])
+            return try await postpone(id, Int(attempts), .internal(cause: error))
+          }
+        }
       }
       var count = 0
       for try await taken in group where taken { count += 1 }

@@ -43,21 +43,22 @@ package final class HealthService: GRPCHealthV1.Health {
         try await responses.write(GRPCHealthV1.HealthCheckResponse(status: now))
         last = now
       }
+      if draining.withLock({ $0 }) { throw ServiceError.unavailable("The service is stopping.") }
       await changed.wait(after: seen, timeout: .seconds(2))
     }
     throw CancellationError()
   }
 
+  /// Whether calls can be served: the database answers and the service is not stopping.
+  package func isReady() async -> Bool {
+    if draining.withLock({ $0 }) { return false }
+    guard let database else { return true }
+    return (try? await database.query("SELECT 1")) != nil
+  }
+
   private func status(_ name: String) async -> GRPCHealthV1.HealthCheckResponse.ServingStatus? {
     guard name.isEmpty || names.contains(name) else { return nil }
-    if draining.withLock({ $0 }) { return .notServing }
-    if name.isEmpty { return .serving }
-    guard let database else { return .serving }
-    do {
-      _ = try await database.query("SELECT 1")
-      return .serving
-    } catch {
-      return .notServing
-    }
+    if name.isEmpty { return draining.withLock { $0 } ? .notServing : .serving }
+    return await isReady() ? .serving : .notServing
   }
 }
