@@ -146,5 +146,32 @@ let package = Package(
         "ServiceKit",
       ]),
     tests("HTTPServerTests", ["HTTPServer", "EventLoop", "Primitives"]),
+    tests(
+      "EventsTests",
+      ["TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "ServiceKit"]),
+    tests(
+      "ServiceKitTests",
+      [
+        "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing", "ServiceKit",
+      ]),
+    tests(
+      "DeliveryTests",
+      [
+        "delivery", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
+        "ServiceKit",
+      ]),
+    .testTarget(
+      name: "NotificationsTests",
+      dependencies: [
+        "notifications", "TestKit", "Mail", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events",
+        "Sealing", "ServiceKit",
+      ],
+      path: "Tests/NotificationsTests", exclude: ["smtp_server.py"], swiftSettings: settings),
+    tests(
+      "GatewayTests",
+      [
+        "gateway", "HTTPServer", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Sealing",
+        "ServiceKit",
+      ]),
   ]
 )

@@ -105,7 +105,8 @@ package enum ServiceMain {
       pageTokens: try PageTokenSealer(key: config.pageTokenKey))
     let parts = try await build(runtime)
     let health = HealthService(services: parts.services, database: database)
-    let services = parts.services + [EventLog(database: database, schema: name), health]
+    let eventLog = EventLog(database: database, schema: name)
+    let services = parts.services + [eventLog, health]
     var access = parts.access
     access[EventsV1.EventServiceMethods.subscribe] = .anyService
     access[GRPCHealthV1.HealthMethods.check] = .anyone
@@ -120,6 +121,7 @@ package enum ServiceMain {
     await ProcessSignals.waitForStop()
     Log.info("stopping")
     health.drain()
+    eventLog.close()
     for task in work { task.cancel() }
     await server.shutdown(grace: .seconds(10))
     for task in work { await task.value }
