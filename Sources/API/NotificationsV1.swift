@@ -39,7 +39,7 @@ extension NotificationsV1 {
   package struct NotificationSent: Sendable, Equatable {
     /// UUID, the `request_id` of Send.
     package var notificationID: String = ""
-    /// 1 email, 2 text.
+    /// 1 email, 2 text, 3 in the app.
     package var channel: Int32 = 0
     /// Fields of a newer version of this message, in wire form.
     package var unknownFields: [UInt8] = []
@@ -61,7 +61,7 @@ extension NotificationsV1 {
   package struct NotificationFailed: Sendable, Equatable {
     /// UUID, the `request_id` of Send.
     package var notificationID: String = ""
-    /// 1 email, 2 text.
+    /// 1 email, 2 text, 3 in the app.
     package var channel: Int32 = 0
     /// Fields of a newer version of this message, in wire form.
     package var unknownFields: [UInt8] = []

@@ -35,7 +35,7 @@ struct  Afterthoughts__Notifications__V1__NotificationSent
    */
   char *notification_id;
   /*
-   * 1 email, 2 text.
+   * 1 email, 2 text, 3 in the app.
    */
   int32_t channel;
 };
@@ -55,7 +55,7 @@ struct  Afterthoughts__Notifications__V1__NotificationFailed
    */
   char *notification_id;
   /*
-   * 1 email, 2 text.
+   * 1 email, 2 text, 3 in the app.
    */
   int32_t channel;
 };
