@@ -17,6 +17,16 @@ package enum TestRuntime {
     name: String, migrations: [Migration], neighbours: [String: [any Service]] = [:],
     _ body: (ServiceRuntime) async throws -> Void
   ) async throws {
+    if Places.isTaken { return try await run(name, migrations, neighbours, body) }
+    await Places.databases.take()
+    defer { Places.databases.giveBack() }
+    try await Places.$isTaken.withValue(true) { try await run(name, migrations, neighbours, body) }
+  }
+
+  private static func run(
+    _ name: String, _ migrations: [Migration], _ neighbours: [String: [any Service]],
+    _ body: (ServiceRuntime) async throws -> Void
+  ) async throws {
     let group = EventLoopGroup(count: 1)
     let database = try await TestDatabase.create(
       migrations: ServiceMain.kitMigrations + migrations, schema: name, group: group)
