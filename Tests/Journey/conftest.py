@@ -14,6 +14,8 @@ from rig.browser import Browser  # noqa: E402
 from rig.client import Client  # noqa: E402
 from rig.cluster import Cluster  # noqa: E402
 from rig.layout import Layout  # noqa: E402
+from rig.people import People  # noqa: E402
+from rig.records import Records  # noqa: E402
 from rig.stack import Stack  # noqa: E402
 
 #: The tests' ports begin here, counted from the base: they may run beside deploy/local/up.
@@ -54,3 +56,31 @@ def anyone(stack):
 def browser():
     with Browser() as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def people(stack):
+    return People(stack)
+
+
+@pytest.fixture(scope="module")
+def records(stack):
+    return Records(stack)
+
+
+@pytest.fixture(scope="module")
+def eva(people):
+    """An administrator."""
+    return people.register("Eva Brandt", "eva@example.org")
+
+
+@pytest.fixture(scope="module")
+def anna(people, eva):
+    """An author, alive."""
+    return people.author("Anna Lindqvist", "anna@example.org", eva)
+
+
+@pytest.fixture(scope="module")
+def cleo(people, eva):
+    """A stranger to both, who has the same of her own."""
+    return people.author("Cleo Marsh", "cleo@example.org", eva)

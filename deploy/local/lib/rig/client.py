@@ -21,8 +21,9 @@ from google.rpc import error_details_pb2, status_pb2
 
 from .layout import DATABASE_SERVICES, STUBS, TLS, Layout
 
+#: min_reconnect_backoff_ms is how long one attempt to connect may take, whatever its name says.
 OPTIONS = [
-    ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", 20_000),
     ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 64 << 20),
 ]

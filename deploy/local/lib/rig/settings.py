@@ -8,6 +8,7 @@ MAIL_FROM = "no-reply@afterthoughts.example"
 
 def environment(layout: Layout, name: str) -> dict:
     values = {
+        "ADMIN_LISTEN": layout.admin_address(name),
         "LOG_LEVEL": "info",
         "LOOPS": "1",
         "PUBLIC_URL": layout.public_url,
