@@ -52,8 +52,10 @@ import Testing
         for writer in 0..<writers {
           group.addTask {
             let names = (0..<events).map { "\(writer).\($0)" }
-            try await fixture.database.transaction { transaction in
-              try await transaction.publish(names.map { EventsFixture.event($0) }, subject: Identifier())
+            try await patiently {
+              try await fixture.database.transaction { transaction in
+                try await transaction.publish(names.map { EventsFixture.event($0) }, subject: Identifier())
+              }
             }
             return []
           }
