@@ -50,9 +50,9 @@ def interop_server(*, tls: bool = False):
         server.process.stdout.close()
 
 
-def interop_client(case: str, port: int, *, tls: bool = False) -> tuple:
+def interop_client(case: str, port: int, *arguments, tls: bool = False) -> tuple:
     """Runs one case; gives (whether it held, what it said)."""
-    command = [program("interop-client"), "--server", f"127.0.0.1:{port}", "--case", case]
+    command = [program("interop-client"), "--server", f"127.0.0.1:{port}", "--case", case, *arguments]
     done = subprocess.run(
         command + (["--tls", "--ca", AUTHORITY] if tls else []), stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=PATIENCE_SECONDS)

@@ -1,5 +1,6 @@
 """The wire, row by row, at our server: frames made by hand, answers read byte by byte."""
 
+import gzip
 import re
 import struct
 
@@ -378,6 +379,100 @@ def test_wire_status_details_say_when_to_try_again(connection):
 
 def test_wire_status_details_never_come_with_ok(connection):
     assert connection.call(headers("EmptyCall"), EMPTY).all(DETAILS) == []
+
+
+# Compression
+
+
+GZIP = ("grpc-encoding", "gzip")
+ACCEPTS = ("grpc-accept-encoding", "identity,deflate, gzip")
+
+
+def squeezed(framed: bytes) -> bytes:
+    """The same messages, each compressed."""
+    return b"".join(message(gzip.compress(body), 1) for _, body in messages(framed))
+
+
+def input_request(size: int, **fields) -> bytes:
+    return message(StreamingInputCallRequest(payload={"body": bytes(size)}, **fields).SerializeToString())
+
+
+@pytest.mark.parametrize("encoding", ["snappy", "br", "deflate", "GZIP"])
+def test_wire_compression_that_is_unknown_is_unimplemented(connection, encoding):
+    answer = connection.call(headers("EmptyCall", grpc_encoding=encoding), EMPTY)
+    assert answer.status == UNIMPLEMENTED and answer.is_trailers_only
+    assert set(answer.first("grpc-accept-encoding").split(",")) >= {"identity", "gzip"}
+
+
+@pytest.mark.parametrize("fields", [headers("EmptyCall"), headers("EmptyCall", grpc_encoding="identity")])
+def test_wire_compression_flag_without_encoding_is_internal(connection, fields):
+    assert connection.call(fields, squeezed(EMPTY)).status == INTERNAL
+
+
+def test_wire_compression_of_requests_is_told_message_by_message(connection):
+    plain, small = input_request(70), input_request(500, expect_compressed={"value": False})
+    wanted = squeezed(input_request(3000, expect_compressed={"value": True}))
+    answer = connection.call(headers("StreamingInputCall", GZIP), plain + wanted + small)
+    assert answer.status == OK
+    [(_, body)] = messages(answer.body)
+    assert StreamingInputCallResponse.FromString(body).aggregated_payload_size == 3570
+
+
+@pytest.mark.parametrize("expected, body", [
+    (True, input_request(3000, expect_compressed={"value": True})),
+    (False, squeezed(input_request(3000, expect_compressed={"value": False})))])
+def test_wire_compression_of_requests_that_is_not_as_expected_is_seen(connection, expected, body):
+    assert connection.call(headers("StreamingInputCall", GZIP), body).status == INVALID_ARGUMENT
+
+
+def test_wire_compression_may_be_cut_at_any_edge(connection):
+    whole = squeezed(simple(response_size=1, payload={"body": b"a" * 40}, expect_compressed={"value": True}))
+    for edge in range(len(whole) + 1):
+        assert connection.call(headers("UnaryCall", GZIP), whole[:edge], whole[edge:]).status == OK, edge
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"no gzip at all", gzip.compress(b"a" * 99)[:-9], gzip.compress(b"a" * 99)[:-1], gzip.compress(b"") + b"more"])
+def test_wire_compression_that_is_broken_is_internal(connection, body):
+    assert connection.call(headers("EmptyCall", GZIP), message(body, 1)).status == INTERNAL
+
+
+def test_wire_compression_does_not_get_around_the_limit(connection):
+    bomb = gzip.compress(bytes(64 << 20))
+    stream = connection.begin(headers("EmptyCall", GZIP))
+    send_windowed(connection, stream, message(bomb, 1))
+    assert connection.answer(stream).status == RESOURCE_EXHAUSTED
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_wire_compression_of_an_answer_is_the_clients_to_allow(connection, wanted):
+    body = simple(response_size=5000, response_compressed={"value": wanted})
+    for accepted in ([ACCEPTS], []):
+        answer = connection.call(headers("UnaryCall", *accepted), body)
+        [(flag, found)] = messages(answer.body)
+        is_compressed = wanted and bool(accepted)
+        assert answer.status == OK and flag == is_compressed
+        assert dict(answer.blocks[0]).get("grpc-encoding") == ("gzip" if is_compressed else None)
+        found = gzip.decompress(found) if flag else found
+        assert SimpleResponse.FromString(found).payload.body == bytes(5000)
+
+
+def test_wire_compression_of_answers_goes_message_by_message(connection):
+    request = StreamingOutputCallRequest(response_parameters=[
+        {"size": 31415, "compressed": {"value": True}}, {"size": 92653, "compressed": {"value": False}},
+        {"size": 1000, "compressed": {"value": True}}])
+    answer = connection.call(headers("StreamingOutputCall", ACCEPTS), message(request.SerializeToString()))
+    found = messages(answer.body)
+    assert answer.status == OK and [flag for flag, _ in found] == [1, 0, 1]
+    assert dict(answer.blocks[0])["grpc-encoding"] == "gzip"
+    bodies = [StreamingOutputCallResponse.FromString(gzip.decompress(body) if flag else body).payload.body
+              for flag, body in found]
+    assert [len(body) for body in bodies] == [31415, 92653, 1000]
+
+
+def test_wire_compression_is_offered(connection):
+    answer = connection.call(headers("EmptyCall", ACCEPTS), EMPTY)
+    assert dict(answer.blocks[0])["grpc-accept-encoding"] == "identity,gzip"
 
 
 # Health

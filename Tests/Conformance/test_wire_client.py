@@ -1,6 +1,7 @@
 """The wire at our client: a server made by hand says what a test wants; interop-client reports what it took it for."""
 
 import base64
+import gzip
 import re
 import socket
 
@@ -8,6 +9,7 @@ import pytest
 from hyperframe.frame import DataFrame, GoAwayFrame, RstStreamFrame
 
 import wire
+from interop_protos import SimpleResponse
 from processes import interop_client
 from wire import message
 
@@ -113,6 +115,20 @@ def test_wire_client_refuses_a_wrong_body(body, code):
                   peer.block(stream, [("grpc-status", "0")], end=True))
 
     assert outcome(script).startswith(f"failed: {code}")
+
+
+def test_wire_client_offers_gzip_and_reads_it():
+    def script(peer):
+        stream, fields = peer.request()
+        assert "gzip" in dict(fields)["grpc-accept-encoding"].split(",")
+        body = message(gzip.compress(SimpleResponse(payload={"body": bytes(314159)}).SerializeToString()), 1)
+        for _ in range(2):
+            peer.send(peer.block(stream, [*RESPONSE, ("grpc-encoding", "gzip")]), DataFrame(stream, body),
+                      peer.block(stream, [("grpc-status", "0")], end=True))
+            if stream == 1:
+                stream, _ = peer.request()
+
+    assert outcome(script, "server_compressed_unary") == "passed: server_compressed_unary"
 
 
 @pytest.mark.parametrize("reset, code", [

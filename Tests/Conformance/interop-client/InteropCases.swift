@@ -36,6 +36,10 @@ struct InteropCases: Sendable {
     "ping_pong": { try await $0.pingPong() },
     "empty_stream": { try await $0.emptyStream() },
     "half_duplex": { try await $0.halfDuplex() },
+    "client_compressed_unary": { try await $0.clientCompressedUnary() },
+    "server_compressed_unary": { try await $0.serverCompressedUnary() },
+    "client_compressed_streaming": { try await $0.clientCompressedStreaming() },
+    "server_compressed_streaming": { try await $0.serverCompressedStreaming() },
     "custom_metadata": { try await $0.customMetadata() },
     "status_code_and_message": { try await $0.statusCodeAndMessage() },
     "special_status_message": { try await $0.specialStatusMessage() },
@@ -56,14 +60,17 @@ struct InteropCases: Sendable {
   let group: EventLoopGroup
   let tls: TLSContext?
   let soakCount: Int
+  /// Whether the server looks at `expect_compressed`; grpcio's cannot.
+  let expectsCompression: Bool
   private let channel: Channel
   var service: GRPCTesting.TestServiceClient { GRPCTesting.TestServiceClient(channel) }
 
-  init(target: String, group: EventLoopGroup, tls: TLSContext?, soakCount: Int) {
+  init(target: String, group: EventLoopGroup, tls: TLSContext?, soakCount: Int, expectsCompression: Bool) {
     self.target = target
     self.group = group
     self.tls = tls
     self.soakCount = soakCount
+    self.expectsCompression = expectsCompression
     channel = Channel(target: target, group: group, tls: tls)
   }
 
@@ -138,6 +145,60 @@ struct InteropCases: Sendable {
     var received: [Int32] = []
     for try await response in responses { received.append(Int32(response.payload?.body.count ?? -1)) }
     try require(received == sizes, "the answers have \(received) bytes, not \(sizes)")
+  }
+}
+
+// MARK: - Compression
+
+extension InteropCases {
+  private static let yes = GRPCTesting.BoolValue(value: true)
+  private static let no = GRPCTesting.BoolValue(value: false)
+
+  private func clientCompressedUnary() async throws {
+    var request = Self.largeRequest
+    request.expectCompressed = Self.yes
+    if expectsCompression {
+      try await requireFailure(.invalidArgument) { _ = try await service.unaryCall(request) }
+    }
+    let compressed = try await service.unaryCall(request, CallOptions(compressesRequests: true))
+    try require(compressed.payload == Self.payload(314_159), "the answer is not 314159 zero bytes")
+    request.expectCompressed = Self.no
+    let plain = try await service.unaryCall(request)
+    try require(plain.payload == Self.payload(314_159), "the answer is not 314159 zero bytes")
+  }
+
+  private func serverCompressedUnary() async throws {
+    var request = Self.largeRequest
+    for wanted in [Self.yes, Self.no] {
+      request.responseCompressed = wanted
+      let response = try await service.unaryCall(request)
+      try require(response.payload == Self.payload(314_159), "the answer is not 314159 zero bytes")
+    }
+  }
+
+  private func clientCompressedStreaming() async throws {
+    let compressed = GRPCTesting.StreamingInputCallRequest(payload: Self.payload(27182), expectCompressed: Self.yes)
+    let plain = GRPCTesting.StreamingInputCallRequest(payload: Self.payload(45904), expectCompressed: Self.no)
+    if expectsCompression {
+      try await requireFailure(.invalidArgument) {
+        let probe = try await service.streamingInputCall()
+        try await probe.write(compressed)
+        _ = try await probe.finish()
+      }
+    }
+    let call = try await service.streamingInputCall(CallOptions(compressesRequests: true))
+    try await call.write(compressed, compression: .on)
+    try await call.write(plain, compression: .off)
+    let response = try await call.finish()
+    try require(response.aggregatedPayloadSize == 73086, "counted \(response.aggregatedPayloadSize) bytes, not 73086")
+  }
+
+  private func serverCompressedStreaming() async throws {
+    let request = GRPCTesting.StreamingOutputCallRequest(responseParameters: [
+      GRPCTesting.ResponseParameters(size: 31415, compressed: Self.yes),
+      GRPCTesting.ResponseParameters(size: 92653, compressed: Self.no),
+    ])
+    try await requireSizes(try await service.streamingOutputCall(request), [31415, 92653])
   }
 }
 

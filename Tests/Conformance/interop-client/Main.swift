@@ -3,8 +3,9 @@ internal import Glibc
 internal import Primitives
 internal import RPC
 
-/// `interop-client --server HOST:PORT --case NAME [--tls --ca FILE] [--count N]`: runs one interoperability case; ends
-/// with 0 when it held, else with 1 and a line that says what did not. `--list` prints the names.
+/// `interop-client --server HOST:PORT --case NAME [--tls --ca FILE] [--count N] [--no-probe]`: runs one interoperability
+/// case; ends with 0 when it held, else with 1 and a line that says what did not. `--list` prints the names. With
+/// `--no-probe` the compression cases do not ask the server to refuse what is not compressed.
 @main
 enum Main {
   static func main() async {
@@ -18,7 +19,8 @@ enum Main {
       guard let run = InteropCases.all[options.name] else { throw ServiceError.invalid("--case", "is not known") }
       let tls = options.isTLS ? try TLSContext.client(caPath: options.authority) : nil
       let cases = InteropCases(
-        target: options.server, group: EventLoopGroup(count: 1), tls: tls, soakCount: options.count)
+        target: options.server, group: EventLoopGroup(count: 1), tls: tls, soakCount: options.count,
+        expectsCompression: options.isProbing)
       try await run(cases)
       print("passed: \(options.name)")
       exit(0)
@@ -35,6 +37,7 @@ private struct Options {
   private(set) var name = ""
   private(set) var count = 10
   private(set) var isTLS = false
+  private(set) var isProbing = true
   private(set) var authority: String?
   private(set) var isList = false
 
@@ -43,6 +46,7 @@ private struct Options {
     while let argument = rest.next() {
       switch argument {
       case "--tls": isTLS = true
+      case "--no-probe": isProbing = false
       case "--list": isList = true
       default:
         guard let value = rest.next() else { throw ServiceError.invalid(argument, "needs a value") }

@@ -33,7 +33,8 @@ struct InteropService: GRPCTesting.TestService {
   ) async throws -> GRPCTesting.SimpleResponse {
     echo(context)
     try fail(request.responseStatus)
-    try expect(request.expectCompressed)
+    try expect(request.expectCompressed, context)
+    context.compressesResponses = request.responseCompressed?.value ?? false
     return GRPCTesting.SimpleResponse(payload: try payload(request.responseSize))
   }
 
@@ -50,7 +51,7 @@ struct InteropService: GRPCTesting.TestService {
   ) async throws {
     echo(context)
     try fail(request.responseStatus)
-    try await answer(request, responses)
+    try await answer(request, responses, context)
   }
 
   func streamingInputCall(
@@ -59,7 +60,7 @@ struct InteropService: GRPCTesting.TestService {
     echo(context)
     var total: Int32 = 0
     for try await request in requests {
-      try expect(request.expectCompressed)
+      try expect(request.expectCompressed, context)
       total &+= Int32(truncatingIfNeeded: request.payload?.body.count ?? 0)
     }
     return GRPCTesting.StreamingInputCallResponse(aggregatedPayloadSize: total)
@@ -72,7 +73,7 @@ struct InteropService: GRPCTesting.TestService {
     echo(context)
     for try await request in requests {
       try fail(request.responseStatus)
-      try await answer(request, responses)
+      try await answer(request, responses, context)
     }
   }
 
@@ -85,7 +86,7 @@ struct InteropService: GRPCTesting.TestService {
     for try await request in requests { all.append(request) }
     for request in all {
       try fail(request.responseStatus)
-      try await answer(request, responses)
+      try await answer(request, responses, context)
     }
   }
 
@@ -113,19 +114,23 @@ struct InteropService: GRPCTesting.TestService {
     throw ServiceError(ServiceError.Code(rawValue: status.code) ?? .unknown, status.message)
   }
 
-  /// No encoding is accepted yet, so that no message ever comes compressed.
-  private func expect(_ compressed: GRPCTesting.BoolValue?) throws {
-    guard compressed?.value == true else { return }
-    throw ServiceError.invalid("expect_compressed", "the message is not compressed")
+  private func expect(_ compressed: GRPCTesting.BoolValue?, _ context: CallContext) throws {
+    guard let compressed, compressed.value != context.isRequestCompressed else { return }
+    let what = context.isRequestCompressed ? "compressed" : "not compressed"
+    throw ServiceError.invalid("expect_compressed", "the message is \(what)")
   }
 
   private func answer(
     _ request: GRPCTesting.StreamingOutputCallRequest,
-    _ responses: ResponseWriter<GRPCTesting.StreamingOutputCallResponse>
+    _ responses: ResponseWriter<GRPCTesting.StreamingOutputCallResponse>, _ context: CallContext
   ) async throws {
+    // The headers, which say whether any message may be compressed, go ahead of the first one.
+    context.compressesResponses = request.responseParameters.contains { $0.compressed?.value == true }
     for parameters in request.responseParameters {
       if parameters.intervalUs > 0 { try await Task.sleep(for: .microseconds(parameters.intervalUs)) }
-      try await responses.write(GRPCTesting.StreamingOutputCallResponse(payload: try payload(parameters.size)))
+      try await responses.write(
+        GRPCTesting.StreamingOutputCallResponse(payload: try payload(parameters.size)),
+        compression: parameters.compressed?.value == true ? .on : .off)
     }
   }
 
