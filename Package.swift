@@ -106,6 +106,9 @@ let package = Package(
     .executableTarget(
       name: "interop-client", dependencies: ["InteropAPI", "EventLoop", "RPC", "Primitives", "Protobuf"],
       path: "Tests/Conformance/interop-client", swiftSettings: settings),
+    .executableTarget(
+      name: "codec-peer", dependencies: ["API", "Protobuf", "Primitives"], path: "Tests/Conformance/codec-peer",
+      swiftSettings: settings),
 
     tests("PrimitivesTests", ["Primitives"]),
     tests("EventLoopTests", ["EventLoop", "Primitives"]),

@@ -165,4 +165,5 @@ def main():
         print("damaged", changed.hex() or "-", verdict(kinds, changed))
 
 
-main()
+if __name__ == "__main__":
+    main()
