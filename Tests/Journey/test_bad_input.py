@@ -1,6 +1,7 @@
 """Bad input gets a clear error and changes nothing."""
 
 import concurrent.futures
+import re
 import uuid
 
 import grpc
@@ -90,7 +91,10 @@ def refused_without(call, fields: dict, missing, prefix: str = "") -> None:
 def test_ID_1_ID_3_registration_names_each_missing_field(people, records):
     fields = registration(people)
     with records.unchanged():
-        refused_without(people.anyone.identity.Register, fields, [key for key in fields if key != "terms_version"])
+        # Two passwords left out are equal: the first alone is named.
+        refused_without(people.anyone.identity.Register, fields, ["password_confirmation"])
+        refused_without(people.anyone.identity.Register, fields,
+                        [key for key in fields if key not in ("password_confirmation", "terms_version")])
         refused_without(people.anyone.identity.Register, fields, ["terms_version"])
 
 
@@ -159,7 +163,7 @@ def test_request_id_repeated_gives_the_first_answer_and_one_effect(people, anna,
     assert [item.title for item in anna.client.vault.ListFolderItems().items].count("Once") == 1
     for address in ("rosa@example.org", "finn@example.org"):
         assert len(people.stack.mail.all(address)) == 1
-    assert len([mail for mail in people.stack.mail.all(eva.email) if not mail.links]) >= 1
+    assert len([mail for mail in people.stack.mail.all(eva.email) if re.search(r"\b\d{6}\b", mail.text)]) == 1
 
 
 def test_request_id_is_the_callers_own(anna, cleo):
@@ -189,7 +193,7 @@ def test_RE_17_name_with_a_line_break_is_refused_and_nothing_is_mailed(people, a
 
 def test_RE_5_address_with_a_line_break_is_refused_and_nothing_is_mailed(people, anna, records):
     with records.unchanged():
-        for email in ("x@example.org\r\nBcc: y@example.org", "x@example.org\n", "x\r@example.org"):
+        for email in ("x@example.org\r\nBcc: y@example.org", "x\n@example.org", "x\r@example.org"):
             with expect_error("INVALID_ARGUMENT", field="email"):
                 people.anyone.identity.Register(**registration(people, email=email))
             with expect_error("INVALID_ARGUMENT", field="email"):
