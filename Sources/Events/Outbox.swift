@@ -2,10 +2,12 @@ internal import API
 package import Postgres
 package import Primitives
 package import Protobuf
+internal import RPC
 
 extension Transaction {
   /// Records an event in the transaction of the change it tells of: both are committed, or neither is.
-  /// `subject` is what the event is about, in the present contracts the account.
+  /// `subject` is what the event is about, in the present contracts the account. `traceparent` is that of the call
+  /// that made the change; without one the event belongs to the trace of the event whose effect publishes it.
   package func publish(_ event: some Message, subject: Identifier, traceparent: String? = nil) async throws {
     try await publish([event], subject: subject, traceparent: traceparent)
   }
@@ -16,12 +18,13 @@ extension Transaction {
   ) async throws {
     if events.isEmpty { return }
     let ids = events.map { _ in Identifier() }
+    let traceparent = traceparent ?? TraceContext.current?.traceparent ?? ""
     let payloads = events.map { $0.serialized() }
     _ = try await query(
       """
       WITH added AS (
         INSERT INTO outbox (event_id, type, subject_id, payload, traceparent)
-        SELECT event_id, \(Event.fullName), \(subject), payload, \(traceparent ?? "")
+        SELECT event_id, \(Event.fullName), \(subject), payload, \(traceparent)
         FROM unnest(\(ids), \(payloads)) WITH ORDINALITY AS new (event_id, payload, place) ORDER BY place
         RETURNING sequence)
       SELECT pg_notify(current_schema() || '_outbox', '')::text FROM added LIMIT 1

@@ -68,7 +68,11 @@ package struct Subscription: Sendable {
         WHERE publisher = \(publisher) AND position = \(position)
         """)
       guard moved == 1 else { throw CursorMoved() }
-      try await effects[event.type]?(event, transaction)
+      guard let effect = effects[event.type] else { return }
+      // What the effect publishes and calls goes on with the event's trace.
+      try await TraceContext.$current.withValue(TraceContext(continuing: event.traceparent)) {
+        try await effect(event, transaction)
+      }
     }
   }
 

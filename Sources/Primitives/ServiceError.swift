@@ -63,6 +63,8 @@ package struct ServiceError: Error, Sendable, CustomStringConvertible {
   package var violations: [FieldViolation]
   /// How long a client should wait before it tries again.
   package var retryAfter: Duration?
+  /// Names the line of the log that tells the cause of a fault; travels as `request_id` in `ErrorInfo.metadata`.
+  package var requestID: String?
   /// For the log only.
   package var cause: (any Error)?
 
@@ -77,6 +79,9 @@ package struct ServiceError: Error, Sendable, CustomStringConvertible {
     self.retryAfter = retryAfter
     self.cause = cause
   }
+
+  /// A fault of ours, whose cause is worth a line at the level of errors.
+  package var isFault: Bool { code == .internal || code == .unknown || code == .dataLoss }
 
   package var description: String {
     var text = "\(code.name) \(reason): \(message)"

@@ -30,14 +30,13 @@ package struct CallContext: Sendable {
   package var peerAddress: SocketAddress { info.peer.address }
   /// The URI name of the peer's verified certificate, such as `spiffe://afterthoughts/vault`.
   package var peerIdentity: String? { info.peer.identity }
-  /// The W3C trace context, when the caller sent a well-formed one.
-  package var traceparent: String? {
-    guard let text = info.headers.value("traceparent"), TraceParent.isValid(text) else { return nil }
-    return text
+  /// This hop of the caller's W3C trace, or of a new one when the caller sent none that is well-formed.
+  package var trace: TraceContext {
+    TraceContext(
+      continuing: info.headers.value("traceparent"), state: info.headers.list("tracestate"), fresh: info.traceIDs)
   }
-
-  /// What the handler adds to the answer's metadata.
-  package var responseMetadata: ResponseMetadata { info.responseMetadata }
+  /// `traceparent` for what this call causes: the caller's trace, this call's span.
+  package var traceparent: String { trace.traceparent }
 
   /// The first text value of that name, without building the whole of the metadata.
   package func metadataValue(_ name: StaticString) -> String? { info.headers.value(name) }
@@ -56,7 +55,7 @@ package struct CallContext: Sendable {
   package func callOptions() -> CallOptions {
     var options = CallOptions()
     if let deadline { options.deadline = Monotonic(nanoseconds: deadline.nanoseconds - 20_000_000) }
-    if let traceparent { options.metadata.append("traceparent", traceparent) }
+    options.metadata.append(trace)
     return options
   }
 }
@@ -81,15 +80,17 @@ final class CallInfo: Sendable {
   let headers: RequestHeaders
   let deadline: Monotonic?
   let peer: Peer
+  let traceIDs: FreshTraceIDs
   let isRequestCompressed = Atomic(false)
   let compressesResponses: Atomic<Bool>
 
   init(
     method: MethodDescriptor, headers: RequestHeaders, deadline: Monotonic?, peer: Peer,
-    compressesResponses: Bool = false
+    traceIDs: FreshTraceIDs = .random(), compressesResponses: Bool = false
   ) {
     self.method = method
     self.compressesResponses = Atomic(compressesResponses)
+    self.traceIDs = traceIDs
     self.headers = headers
     self.deadline = deadline
     self.peer = peer
@@ -104,21 +105,5 @@ final class Peer: Sendable {
   init(address: SocketAddress, identity: String?) {
     self.address = address
     self.identity = identity
-  }
-}
-
-/// The `traceparent` header of W3C Trace Context: `00-<32 hex>-<16 hex>-<2 hex>`.
-enum TraceParent {
-  static func isValid(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard parts.count == 4, parts[0].elementsEqual("00".utf8) else { return false }
-    for (part, length) in zip(parts.dropFirst(), [32, 16, 2]) {
-      guard part.count == length, part.allSatisfy({ isLowerHex($0) }) else { return false }
-    }
-    return parts[1].contains { $0 != UInt8(ascii: "0") } && parts[2].contains { $0 != UInt8(ascii: "0") }
-  }
-
-  private static func isLowerHex(_ byte: UInt8) -> Bool {
-    UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
   }
 }

@@ -1,6 +1,6 @@
 package import EventLoop
 package import HTTP2
-internal import Primitives
+package import Primitives
 package import Protobuf
 
 /// How a channel connects and what it accepts.
@@ -14,6 +14,9 @@ package struct ChannelConfiguration: Sendable {
   package var messageBytesMax = 4 << 20
   /// Windows and header limits of its connections.
   package var http2 = HTTP2Limits()
+  /// Told of the end of each call: its error or nil, and how long it took, waiting for a connection included. Runs on
+  /// the call's loop and must not block.
+  package var onCallEnd: (@Sendable (MethodDescriptor, ServiceError?, Duration) -> Void)?
 
   package init() {}
 }

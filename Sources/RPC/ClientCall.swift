@@ -37,6 +37,7 @@ final class ClientCall: @unchecked Sendable {
   private var writer: UnsafeContinuation<Void, Never>?
   private var isSendingEnded = false
   private let compressesRequests: Bool
+  private var started: Monotonic?
 
   var loop: EventLoop { channel.loop }
 
@@ -47,9 +48,17 @@ final class ClientCall: @unchecked Sendable {
     waitForReady = options.waitForReady
     deadline = options.effectiveDeadline()
     compressesRequests = options.compressesRequests
-    metadata = options.metadata
+    metadata = Self.traced(options.metadata)
     responseMetadata = options.responseMetadata
     assembler = MessageAssembler(bytesMax: channel.configuration.messageBytesMax)
+  }
+
+  /// With the trace that the task belongs to, unless the caller has named one.
+  private static func traced(_ metadata: Metadata) -> Metadata {
+    guard let trace = TraceContext.current, metadata["traceparent"] == nil else { return metadata }
+    var metadata = metadata
+    metadata.append(trace)
+    return metadata
   }
 
   // MARK: On the loop
@@ -57,6 +66,7 @@ final class ClientCall: @unchecked Sendable {
   /// Starts the call; its outcome comes through `next`.
   func begin() {
     loop.assertCurrent()
+    if channel.configuration.onCallEnd != nil { started = .now() }
     if let deadline {
       let now = Monotonic.now()
       guard now < deadline else { return fail(ServerCall.expired) }
@@ -101,18 +111,19 @@ final class ClientCall: @unchecked Sendable {
   func fail(_ error: ServiceError) {
     guard phase < .done else { return }
     inbound.fail(error)
-    finish()
+    finish(error)
   }
 
   /// Ends the call with what the service said, after the messages that still wait.
   private func complete(_ error: ServiceError?) {
     guard phase < .done else { return }
     inbound.end(error)
-    finish()
+    finish(error)
   }
 
-  private func finish() {
+  private func finish(_ error: ServiceError?) {
     phase = .done
+    if let started { channel.configuration.onCallEnd?(method, error, started.duration(to: .now())) }
     deadlineTimer?.cancel()
     deadlineTimer = nil
     wakeWriter()

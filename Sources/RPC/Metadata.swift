@@ -30,6 +30,12 @@ package struct Metadata: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     pairs.append(Pair(name: name, value: .text(value)))
   }
 
+  /// Adds `traceparent`, and `tracestate` where there is one.
+  package mutating func append(_ trace: TraceContext) {
+    append("traceparent", trace.traceparent)
+    if let state = trace.state { append("tracestate", state) }
+  }
+
   /// Adds bytes; the name must end in `-bin`, else nothing is added.
   package mutating func append(_ name: String, bytes: [UInt8]) {
     let name = name.lowercased()

@@ -35,6 +35,8 @@ package struct MethodDescriptor: Sendable, Hashable, CustomStringConvertible {
   package var isIdempotent: Bool { storage.isIdempotent }
   /// What `:path` carries: `/service/name`.
   package var path: String { storage.path }
+  /// Stands for this declaration of the method while the process lives: cheaper to look up than its path.
+  package var identity: ObjectIdentifier { ObjectIdentifier(storage) }
   package var description: String { storage.path }
 
   package static func == (left: MethodDescriptor, right: MethodDescriptor) -> Bool {

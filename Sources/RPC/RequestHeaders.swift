@@ -43,6 +43,19 @@ struct RequestHeaders: Sendable {
     return found
   }
 
+  /// All values of that name as one list, joined by commas; nil when there is none.
+  func list(_ name: StaticString) -> String? {
+    var found: String?
+    forEach { candidate, value in
+      guard candidate.count == name.utf8CodeUnitCount else { return true }
+      guard name.withUTF8Buffer({ wanted in candidate.elementsEqual(wanted) }) else { return true }
+      let text = String(decoding: value, as: UTF8.self)
+      found = found.map { "\($0),\(text)" } ?? text
+      return true
+    }
+    return found
+  }
+
   var metadata: Metadata {
     var metadata = Metadata()
     forEach { name, value in

@@ -77,6 +77,7 @@ final class ServerLoop: @unchecked Sendable {
   let queuedBytesMax: Int
   let messageBytesMax: Int
   let isReporting: Bool
+  var traceIDs = TraceIDSource()
   private var connections: [ObjectIdentifier: ServerConnection] = [:]
   private var countByHost: [String: Int] = [:]
   private var onEmpty: (() -> Void)?

@@ -73,7 +73,7 @@ final class ServerCall: @unchecked Sendable {
         succeed(context)
       }
     } catch {
-      fail(serviceError(error), context)
+      fail(ErrorConformance.conforming(serviceError(error), context), context)
     }
     connection.handlerEnded()
   }
@@ -145,7 +145,7 @@ final class ServerCall: @unchecked Sendable {
   }
 
   private func fail(_ error: ServiceError, _ context: CallContext) {
-    if error.code == .internal || error.code == .unknown, phase == .running {
+    if error.isFault, phase == .running, connection.server.configuration.onCallEnd == nil {
       Log.error(
         "call_failed",
         ["method": .text(context.method.path), "error": .text(error.description)])
@@ -169,6 +169,7 @@ final class ServerCall: @unchecked Sendable {
       stream.respond(headers ?? StatusTrailers.only(error, added?.trailing), isEnd: true)
     }
     giveBack(owedBytes)
+    if info == nil { connection.server.configuration.onStrayRequest?(error) }
     if let info, task == nil { report(error, CallContext(info)) }
   }
 
@@ -230,7 +231,7 @@ extension ServerCall: HTTP2StreamHandler {
     if case .after(let timeout) = head.timeout { deadline = (started ?? .now()).advanced(by: timeout) }
     let info = CallInfo(
       method: entry.handler.method, headers: head.headers, deadline: deadline, peer: connection.peer,
-      compressesResponses: entry.handler.compressesResponses)
+      traceIDs: connection.server.traceIDs.next(), compressesResponses: entry.handler.compressesResponses)
     assembler.isGzip = head.isGzip
     self.info = info
     if case .after(let timeout) = head.timeout {

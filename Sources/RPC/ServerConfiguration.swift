@@ -16,6 +16,8 @@ package struct ServerConfiguration: Sendable {
   /// Told of the end of each call that reached a method: its error or nil, how long it took, and the bytes of its
   /// messages in and out. Runs on the call's loop and must not block.
   package var onCallEnd: (@Sendable (CallContext, ServiceError?, Duration, Int, Int) -> Void)?
+  /// Told of each request that was refused before it reached a method. Runs on the connection's loop.
+  package var onStrayRequest: (@Sendable (ServiceError) -> Void)?
 
   package init(address: SocketAddress, tls: TLSContext? = nil) {
     self.address = address

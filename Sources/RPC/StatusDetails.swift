@@ -4,6 +4,7 @@ internal import Primitives
 /// something to say. Written by hand, because the layers that generate messages stand above this one.
 enum StatusDetails {
   static let domain = "afterthoughts"
+  private static let requestIDKey = "request_id"
   /// Violations beyond this size are left out, so that the trailers stay within a peer's header limit.
   private static let violationBytesMax = 3 << 10
   private static let prefix = "type.googleapis.com/google.rpc."
@@ -15,6 +16,12 @@ enum StatusDetails {
     var info = DetailWriter()
     info.text(1, error.reason)
     info.text(2, domain)
+    if let requestID = error.requestID {
+      var entry = DetailWriter()
+      entry.text(1, requestIDKey)
+      entry.text(2, requestID)
+      info.bytes(3, entry)
+    }
     status.bytes(3, any("ErrorInfo", info))
     if !error.violations.isEmpty {
       var request = DetailWriter()
@@ -51,6 +58,7 @@ enum StatusDetails {
     var reason: String?
     var violations: [ServiceError.FieldViolation] = []
     var retryAfter: Duration?
+    var requestID: String?
     DetailReader.forEachField(bytes[...]) { number, field in
       guard number == 3, case .bytes(let any) = field else { return }
       var name = ""
@@ -61,13 +69,27 @@ enum StatusDetails {
         if number == 2 { value = content }
       }
       switch name {
-      case prefix + "ErrorInfo": reason = texts(value)[1]
+      case prefix + "ErrorInfo":
+        reason = texts(value)[1]
+        requestID = self.requestID(value)
       case prefix + "BadRequest": violations += self.violations(value)
       case prefix + "RetryInfo": retryAfter = delay(value)
       default: break
       }
     }
-    return ServiceError(code, message, reason: reason, violations: violations, retryAfter: retryAfter)
+    var error = ServiceError(code, message, reason: reason, violations: violations, retryAfter: retryAfter)
+    error.requestID = requestID
+    return error
+  }
+
+  private static func requestID(_ info: ArraySlice<UInt8>) -> String? {
+    var found: String?
+    DetailReader.forEachField(info) { number, field in
+      guard number == 3, case .bytes(let entry) = field else { return }
+      let texts = texts(entry)
+      if texts[1] == requestIDKey { found = texts[2] }
+    }
+    return found
   }
 
   private static func texts(_ bytes: ArraySlice<UInt8>) -> [Int: String] {
