@@ -69,7 +69,9 @@ let package = Package(
     module("Markdown", ["Primitives", "CCmark"]),
     .target(
       name: "ServiceKit",
-      dependencies: ["Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing"],
+      dependencies: [
+        "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing", "HTTPServer",
+      ],
       path: "Sources/ServiceKit", resources: [.embedInCode("Migrations")], swiftSettings: settings),
 
     module(
@@ -149,6 +151,12 @@ let package = Package(
         "ServiceKit",
       ]),
     tests("HTTPServerTests", ["HTTPServer", "EventLoop", "Primitives"]),
+    tests(
+      "SystemTests",
+      [
+        "identity", "vault", "recipients", "confirmation", "delivery", "entitlement", "notifications", "TestKit",
+        "Primitives", "EventLoop", "RPC", "API", "Sealing", "ServiceKit",
+      ]),
     tests(
       "EventsTests",
       ["TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "ServiceKit"]),

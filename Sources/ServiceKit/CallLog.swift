@@ -5,24 +5,23 @@ internal import RPC
 enum CallLog {
   static let write: @Sendable (CallContext, ServiceError?, Duration, Int, Int) -> Void = {
     context, error, duration, bytesIn, bytesOut in
-    let caller: String
-    switch context.caller {
-    case .anonymous: caller = "anonymous"
-    case .account(let account): caller = "account:\(account.accountID)"
-    case .service(let name): caller = "service:\(name)"
-    }
-    let fields: KeyValuePairs<String, Log.Value> = [
-      "method": .text(context.method.path), "caller": .text(caller),
+    let fields = fields(context, error, duration, bytesIn, bytesOut)
+    if error?.isFault == true { Log.error("call failed", fields) } else { Log.info("call", fields) }
+  }
+
+  /// `request_id` is what a caller was told with a fault, `cause` what a caller is never told.
+  static func fields(
+    _ context: CallContext, _ error: ServiceError?, _ duration: Duration, _ bytesIn: Int, _ bytesOut: Int
+  ) -> KeyValuePairs<String, Log.Value> {
+    let trace = context.trace
+    let cause = error?.isFault == true ? error?.cause : nil
+    return [
+      "method": .text(context.method.path), "caller": .text(context.caller.scope),
       "code": .text(error?.code.name ?? "OK"), "reason": .text(error?.reason ?? ""),
       "microseconds": .number(duration.microseconds), "bytes_in": .number(Int64(bytesIn)),
-      "bytes_out": .number(Int64(bytesOut)),
-      "traceparent": .text(context.traceparent ?? ""),
+      "bytes_out": .number(Int64(bytesOut)), "trace": .text(trace.traceIDText),
+      "request_id": .text(error?.requestID ?? trace.spanIDText),
+      "cause": .text(cause.map { "\($0)" } ?? ""),
     ]
-    switch error?.code {
-    case .unknown?, .internal?, .dataLoss?:
-      Log.error("call failed", fields)
-      if let cause = error?.cause { Log.error("cause", ["cause": .text("\(cause)")]) }
-    default: Log.info("call", fields)
-    }
   }
 }

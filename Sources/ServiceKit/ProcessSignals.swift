@@ -1,9 +1,14 @@
+internal import Events
 internal import Glibc
 internal import Synchronization
 
-/// Orderly stop: SIGTERM and SIGINT are asked for once; a second one ends the process at once.
+/// Orderly stop: SIGTERM and SIGINT are asked for once; a second one ends the process at once. SIGHUP has certificates
+/// read again.
 package enum ProcessSignals {
   private static let waiting = Mutex<(arrived: Bool, continuation: CheckedContinuation<Void, Never>?)>((false, nil))
+
+  /// Rings at each SIGHUP.
+  static let hangUps = Signal()
 
   /// Handlers write the signal's number here. A mask would not do: threads that exist already would not have it.
   private static let channel: (reader: Int32, writer: Int32) = {
@@ -16,7 +21,7 @@ package enum ProcessSignals {
   package static func takeOver() {
     signal(SIGPIPE, SIG_IGN)
     precondition(channel.reader >= 0, "a process has room for a pipe at its start")
-    for number in [SIGTERM, SIGINT] {
+    for number in [SIGTERM, SIGINT, SIGHUP] {
       signal(number) { received in
         var byte = UInt8(truncatingIfNeeded: received)
         _ = write(ProcessSignals.channel.writer, &byte, 1)
@@ -39,14 +44,22 @@ package enum ProcessSignals {
   }
 
   private static func listen() -> UnsafeMutableRawPointer? {
-    _ = next()
+    _ = nextStop()
     let continuation = waiting.withLock { state in
       state.arrived = true
       defer { state.continuation = nil }
       return state.continuation
     }
     continuation?.resume()
-    _exit(128 + next())
+    _exit(128 + nextStop())
+  }
+
+  private static func nextStop() -> Int32 {
+    while true {
+      let number = next()
+      if number != SIGHUP { return number }
+      hangUps.ring()
+    }
   }
 
   private static func next() -> Int32 {

@@ -97,12 +97,15 @@ package enum ServiceMain {
     let database = Database(
       url: config.databaseURL, group: group, configuration: DatabaseConfiguration(schema: name))
     let dataKeys = DataKeys(keys: config.keys)
+    let metrics = Metrics()
+    ProcessMetrics.add(to: metrics, group: group)
+    DatabaseMetrics.add(to: metrics, database: database)
     let runtime = ServiceRuntime(
       name: name, config: config, group: group, database: database,
       pool: BlockingPool(name: name, threads: 2, queueMax: 32),
-      neighbours: try Neighbours(config.transport, group: group), dataKeys: dataKeys,
+      neighbours: try Neighbours(config.transport, group: group, metrics: metrics), dataKeys: dataKeys,
       requests: RequestLog(database: database, dataKeys: dataKeys),
-      pageTokens: try PageTokenSealer(key: config.pageTokenKey))
+      pageTokens: try PageTokenSealer(key: config.pageTokenKey), metrics: metrics)
     let parts = try await build(runtime)
     let health = HealthService(services: parts.services, database: database)
     let eventLog = EventLog(database: database, schema: name)
@@ -114,10 +117,16 @@ package enum ServiceMain {
     let tokens = try parts.tokens ?? AccessTokens(identity: runtime.neighbours.channel(to: "identity"))
     let gate = try Gate(services: services, access: access, tokens: tokens)
 
-    let server = Server(configuration: try serverConfiguration(config, gate), services: services, group: group)
+    let configuration = try serverConfiguration(config, gate, CallMetrics(.server, metrics))
+    let server = Server(configuration: configuration, services: services, group: group)
+    let admin = try config.transport.adminListen.map { address in
+      try AdminServer(address: address, loop: group.next(), metrics: metrics) { await health.isReady() }
+    }
     try server.start()
-    Log.info("serving", ["port": .number(Int64(server.port))])
-    let work = start(parts, runtime)
+    Log.info("serving", ["port": .number(Int64(server.port)), "admin_port": .number(Int64(admin?.port ?? 0))])
+    let certificates = CertificateWatch.start(
+      config.transport, contexts: [configuration.tls, runtime.neighbours.tls], group: group)
+    let work = start(parts, runtime) + [certificates].compactMap { $0 }
     await ProcessSignals.waitForStop()
     Log.info("stopping")
     health.drain()
@@ -125,11 +134,14 @@ package enum ServiceMain {
     for task in work { task.cancel() }
     await server.shutdown(grace: .seconds(10))
     for task in work { await task.value }
+    await admin?.shutdown()
     await database.close()
     Log.info("stopped")
   }
 
-  private static func serverConfiguration(_ config: ServiceConfig, _ gate: Gate) throws -> ServerConfiguration {
+  private static func serverConfiguration(
+    _ config: ServiceConfig, _ gate: Gate, _ calls: CallMetrics
+  ) throws -> ServerConfiguration {
     var configuration = ServerConfiguration(address: config.listen)
     if let paths = config.transport.tls {
       configuration.tls = try TLSContext.server(
@@ -137,7 +149,11 @@ package enum ServiceMain {
     }
     configuration.admit = { try gate.admit(&$0) }
     configuration.authenticate = { try await gate.authenticate(&$0) }
-    configuration.onCallEnd = CallLog.write
+    configuration.onCallEnd = { context, error, duration, bytesIn, bytesOut in
+      calls.record(context.method, error, duration)
+      CallLog.write(context, error, duration, bytesIn, bytesOut)
+    }
+    configuration.onStrayRequest = { calls.recordStray($0) }
     return configuration
   }
 

@@ -18,10 +18,12 @@ package struct ServiceRuntime: Sendable {
   package let dataKeys: DataKeys
   package let requests: RequestLog
   package let pageTokens: PageTokenSealer
+  package let metrics: Metrics
 
   package init(
     name: String, config: ServiceConfig, group: EventLoopGroup, database: Database, pool: BlockingPool,
-    neighbours: Neighbours, dataKeys: DataKeys, requests: RequestLog, pageTokens: PageTokenSealer
+    neighbours: Neighbours, dataKeys: DataKeys, requests: RequestLog, pageTokens: PageTokenSealer,
+    metrics: Metrics = Metrics()
   ) {
     self.name = name
     self.config = config
@@ -32,6 +34,7 @@ package struct ServiceRuntime: Sendable {
     self.dataKeys = dataKeys
     self.requests = requests
     self.pageTokens = pageTokens
+    self.metrics = metrics
   }
 
   /// Reads the log of another service into this one's database.

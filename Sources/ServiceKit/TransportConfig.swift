@@ -8,6 +8,8 @@ package struct TransportConfig: Sendable {
   package let tls: TLSPaths?
   /// `host:port` of each neighbour by name, such as `identity`; only those that are set.
   package let addresses: [String: String]
+  /// Where metrics and health are shown; nil for nowhere.
+  package let adminListen: SocketAddress?
 
   package struct TLSPaths: Sendable {
     package let certificate: String
@@ -20,7 +22,8 @@ package struct TransportConfig: Sendable {
   ]
 
   /// `LOOPS` (1 to 64), `TLS_CERTIFICATE_PATH`, `TLS_KEY_PATH`, `TLS_CA_PATH` (PEM files, all three unless
-  /// `ALLOW_PLAINTEXT` is true), `<NAME>_ADDRESS` for each neighbour.
+  /// `ALLOW_PLAINTEXT` is true), `<NAME>_ADDRESS` for each neighbour, `ADMIN_LISTEN` (a loopback address unless
+  /// `ADMIN_ALLOW_ANY_ADDRESS` is true; off when not set).
   package init(_ configuration: inout Configuration) {
     loops = configuration.integer("LOOPS", default: 1, in: 1...64)
     if configuration.flag("ALLOW_PLAINTEXT", default: false) {
@@ -39,6 +42,20 @@ package struct TransportConfig: Sendable {
       addresses[name] = address
     }
     self.addresses = addresses
+    adminListen = TransportConfig.adminListen(&configuration)
+  }
+
+  private static func adminListen(_ configuration: inout Configuration) -> SocketAddress? {
+    let isOpen = configuration.flag("ADMIN_ALLOW_ANY_ADDRESS", default: false)
+    guard let text = configuration.optional("ADMIN_LISTEN") else { return nil }
+    guard let address = SocketAddress(text) else {
+      configuration.fault("ADMIN_LISTEN: must be address:port, such as 127.0.0.1:7111")
+      return nil
+    }
+    if !isOpen, !address.isLoopback {
+      configuration.fault("ADMIN_LISTEN: must be a loopback address, unless ADMIN_ALLOW_ANY_ADDRESS is true")
+    }
+    return address
   }
 }
 
@@ -46,11 +63,15 @@ package struct TransportConfig: Sendable {
 package struct Neighbours: Sendable {
   private let config: TransportConfig
   private let group: EventLoopGroup
-  private let tls: TLSContext?
+  /// What the channels use; nil without TLS.
+  package let tls: TLSContext?
+  private let calls: CallMetrics?
 
-  package init(_ config: TransportConfig, group: EventLoopGroup) throws {
+  /// With `metrics`, the calls are counted there.
+  package init(_ config: TransportConfig, group: EventLoopGroup, metrics: Metrics? = nil) throws {
     self.config = config
     self.group = group
+    calls = metrics.map { CallMetrics(.client, $0) }
     tls = try config.tls.map { paths in
       try TLSContext.client(caPath: paths.authority, certificatePath: paths.certificate, keyPath: paths.key)
     }
@@ -62,7 +83,10 @@ package struct Neighbours: Sendable {
       throw ConfigurationFault(text: "\(name.uppercased())_ADDRESS: is not set")
     }
     let identity = tls == nil ? nil : Gate.identityPrefix + name
-    return Channel(target: address, group: group, tls: tls, expectedIdentity: identity)
+    var configuration = ChannelConfiguration()
+    if let calls { configuration.onCallEnd = { calls.record($0, $1, $2) } }
+    return Channel(
+      target: address, group: group, tls: tls, expectedIdentity: identity, configuration: configuration)
   }
 }
 

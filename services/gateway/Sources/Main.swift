@@ -30,17 +30,25 @@ struct Main {
 
   private static func serve(_ config: GatewayConfig) async throws {
     let group = EventLoopGroup(count: config.transport.loops)
-    let neighbours = try Neighbours(config.transport, group: group)
+    let metrics = Metrics()
+    ProcessMetrics.add(to: metrics, group: group)
+    let neighbours = try Neighbours(config.transport, group: group, metrics: metrics)
     let site = Site(
       forms: Forms(publicURL: config.publicURL),
       verification: VerificationPages(identity: .init(try neighbours.channel(to: "identity"))),
       prompts: PromptPages(recipients: .init(try neighbours.channel(to: "recipients"))),
       messages: MessagePages(delivery: .init(try neighbours.channel(to: "delivery"))))
     let server = try HTTPServer(address: config.listen, loop: group.next()) { await site.answer($0) }
-    Log.info("serving", ["port": .number(Int64(server.port))])
+    let admin = try config.transport.adminListen.map {
+      try AdminServer(address: $0, loop: group.next(), metrics: metrics) { true }
+    }
+    let certificates = CertificateWatch.start(config.transport, contexts: [neighbours.tls], group: group)
+    Log.info("serving", ["port": .number(Int64(server.port)), "admin_port": .number(Int64(admin?.port ?? 0))])
     await ProcessSignals.waitForStop()
     Log.info("stopping")
+    certificates?.cancel()
     await server.shutdown(grace: .seconds(10))
+    await admin?.shutdown()
     Log.info("stopped")
   }
 
