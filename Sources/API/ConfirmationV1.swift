@@ -734,12 +734,10 @@ extension ConfirmationV1 {
   /// designated
   /// one; to anyone else a designation answers NOT_FOUND.
   package protocol ConfirmationService: RPC.Service {
-    /// Sets the administrator, and the backup if one is given; replaces what was there, and mails each new person their
-    /// role. Callers: the owner, with a verified address. Codes: INVALID_ARGUMENT naming the field (also: the owner's
-    /// own
-    /// address, the same person twice), NOT_FOUND (a recipient), FAILED_PRECONDITION (EMAIL_NOT_VERIFIED,
-    /// ACCOUNT_CLOSED),
-    /// UNAVAILABLE.
+    /// Sets the administrator, and the backup if one is given; replaces what was there, and mails each new person
+    /// their role; whoever holds it under the same address keeps it. Callers: the owner, with a verified address.
+    /// Codes: INVALID_ARGUMENT naming the field (also: the owner's own address, the same person twice), NOT_FOUND (a
+    /// recipient), FAILED_PRECONDITION (EMAIL_NOT_VERIFIED, ACCOUNT_CLOSED), UNAVAILABLE.
     func designate(
       _ request: ConfirmationV1.DesignateRequest, _ context: RPC.CallContext
     ) async throws -> ConfirmationV1.DesignateResponse
@@ -763,7 +761,8 @@ extension ConfirmationV1 {
 
     /// Begins an attempt: mails the caller a 6-digit code, alerts the person concerned, and shows the caller's own
     /// security question. Records no confirmation. Callers: the administrator. Codes: NOT_FOUND, FAILED_PRECONDITION
-    /// (ALREADY_CONFIRMED, EMAIL_NOT_VERIFIED), RESOURCE_EXHAUSTED (TOO_MANY_CHALLENGES: 3 in 24 h) with RetryInfo.
+    /// (ALREADY_CONFIRMED, ACCOUNT_DEACTIVATED, EMAIL_NOT_VERIFIED), RESOURCE_EXHAUSTED (TOO_MANY_CHALLENGES: 3 in
+    /// 24 h) with RetryInfo.
     func openAttempt(
       _ request: ConfirmationV1.OpenAttemptRequest, _ context: RPC.CallContext
     ) async throws -> ConfirmationV1.OpenAttemptResponse
@@ -784,7 +783,8 @@ extension ConfirmationV1 {
       _ request: ConfirmationV1.ConfirmPassingRequest, _ context: RPC.CallContext
     ) async throws -> ConfirmationV1.ConfirmPassingResponse
 
-    /// Ends an attempt; nothing is recorded but an audit line. Callers: the administrator. Codes: NOT_FOUND.
+    /// Ends an attempt; nothing is recorded but an audit line. Callers: the administrator. Codes: NOT_FOUND,
+    /// FAILED_PRECONDITION (ALREADY_CONFIRMED).
     func cancelAttempt(
       _ request: ConfirmationV1.CancelAttemptRequest, _ context: RPC.CallContext
     ) async throws -> ConfirmationV1.CancelAttemptResponse
@@ -798,12 +798,10 @@ extension ConfirmationV1 {
       self.channel = channel
     }
 
-    /// Sets the administrator, and the backup if one is given; replaces what was there, and mails each new person their
-    /// role. Callers: the owner, with a verified address. Codes: INVALID_ARGUMENT naming the field (also: the owner's
-    /// own
-    /// address, the same person twice), NOT_FOUND (a recipient), FAILED_PRECONDITION (EMAIL_NOT_VERIFIED,
-    /// ACCOUNT_CLOSED),
-    /// UNAVAILABLE.
+    /// Sets the administrator, and the backup if one is given; replaces what was there, and mails each new person
+    /// their role; whoever holds it under the same address keeps it. Callers: the owner, with a verified address.
+    /// Codes: INVALID_ARGUMENT naming the field (also: the owner's own address, the same person twice), NOT_FOUND (a
+    /// recipient), FAILED_PRECONDITION (EMAIL_NOT_VERIFIED, ACCOUNT_CLOSED), UNAVAILABLE.
     package func designate(
       _ request: ConfirmationV1.DesignateRequest, _ options: RPC.CallOptions = RPC.CallOptions()
     ) async throws -> ConfirmationV1.DesignateResponse {
@@ -835,7 +833,8 @@ extension ConfirmationV1 {
 
     /// Begins an attempt: mails the caller a 6-digit code, alerts the person concerned, and shows the caller's own
     /// security question. Records no confirmation. Callers: the administrator. Codes: NOT_FOUND, FAILED_PRECONDITION
-    /// (ALREADY_CONFIRMED, EMAIL_NOT_VERIFIED), RESOURCE_EXHAUSTED (TOO_MANY_CHALLENGES: 3 in 24 h) with RetryInfo.
+    /// (ALREADY_CONFIRMED, ACCOUNT_DEACTIVATED, EMAIL_NOT_VERIFIED), RESOURCE_EXHAUSTED (TOO_MANY_CHALLENGES: 3 in
+    /// 24 h) with RetryInfo.
     package func openAttempt(
       _ request: ConfirmationV1.OpenAttemptRequest, _ options: RPC.CallOptions = RPC.CallOptions()
     ) async throws -> ConfirmationV1.OpenAttemptResponse {
@@ -862,7 +861,8 @@ extension ConfirmationV1 {
       try await channel.unary(ConfirmationV1.ConfirmationServiceMethods.confirmPassing, request, options)
     }
 
-    /// Ends an attempt; nothing is recorded but an audit line. Callers: the administrator. Codes: NOT_FOUND.
+    /// Ends an attempt; nothing is recorded but an audit line. Callers: the administrator. Codes: NOT_FOUND,
+    /// FAILED_PRECONDITION (ALREADY_CONFIRMED).
     package func cancelAttempt(
       _ request: ConfirmationV1.CancelAttemptRequest, _ options: RPC.CallOptions = RPC.CallOptions()
     ) async throws -> ConfirmationV1.CancelAttemptResponse {

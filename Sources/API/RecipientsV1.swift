@@ -1041,7 +1041,7 @@ extension RecipientsV1 {
     /// Codes: INVALID_ARGUMENT, ALREADY_EXISTS (EMAIL_TAKEN: one entry per address and account), NOT_FOUND (a group),
     /// FAILED_PRECONDITION (OWN_EMAIL; EMAIL_NOT_VERIFIED when a prompt is asked for; NO_PHONE when it is to go by
     /// text),
-    /// RESOURCE_EXHAUSTED (at most 1,000 recipients).
+    /// RESOURCE_EXHAUSTED (TOO_MANY_RECIPIENTS: at most 1,000; PROMPT_TOO_SOON as SendPrompt).
     func addRecipient(
       _ request: RecipientsV1.AddRecipientRequest, _ context: RPC.CallContext
     ) async throws -> RecipientsV1.AddRecipientResponse
@@ -1094,7 +1094,8 @@ extension RecipientsV1 {
       _ request: RecipientsV1.DeleteGroupRequest, _ context: RPC.CallContext
     ) async throws -> RecipientsV1.DeleteGroupResponse
 
-    /// Mails the acceptance prompt again and voids the older link; once in 7 days. Callers: the owner.
+    /// Mails the acceptance prompt again and voids the older link; once in 7 days for an address, also when its
+    /// recipient was removed and added again. Callers: the owner.
     /// Codes: NOT_FOUND, RESOURCE_EXHAUSTED (PROMPT_TOO_SOON) with RetryInfo, FAILED_PRECONDITION (EMAIL_NOT_VERIFIED).
     func sendPrompt(
       _ request: RecipientsV1.SendPromptRequest, _ context: RPC.CallContext
@@ -1126,7 +1127,7 @@ extension RecipientsV1 {
     /// Codes: INVALID_ARGUMENT, ALREADY_EXISTS (EMAIL_TAKEN: one entry per address and account), NOT_FOUND (a group),
     /// FAILED_PRECONDITION (OWN_EMAIL; EMAIL_NOT_VERIFIED when a prompt is asked for; NO_PHONE when it is to go by
     /// text),
-    /// RESOURCE_EXHAUSTED (at most 1,000 recipients).
+    /// RESOURCE_EXHAUSTED (TOO_MANY_RECIPIENTS: at most 1,000; PROMPT_TOO_SOON as SendPrompt).
     package func addRecipient(
       _ request: RecipientsV1.AddRecipientRequest, _ options: RPC.CallOptions = RPC.CallOptions()
     ) async throws -> RecipientsV1.AddRecipientResponse {
@@ -1199,7 +1200,8 @@ extension RecipientsV1 {
       try await channel.unary(RecipientsV1.RecipientsServiceMethods.deleteGroup, request, options)
     }
 
-    /// Mails the acceptance prompt again and voids the older link; once in 7 days. Callers: the owner.
+    /// Mails the acceptance prompt again and voids the older link; once in 7 days for an address, also when its
+    /// recipient was removed and added again. Callers: the owner.
     /// Codes: NOT_FOUND, RESOURCE_EXHAUSTED (PROMPT_TOO_SOON) with RetryInfo, FAILED_PRECONDITION (EMAIL_NOT_VERIFIED).
     package func sendPrompt(
       _ request: RecipientsV1.SendPromptRequest, _ options: RPC.CallOptions = RPC.CallOptions()
