@@ -130,7 +130,9 @@ import Testing
       fixture.standIns.set { $0.failures = [:] }
       try await fixture.database.execute("UPDATE send_queue SET next_attempt_time = now()")
       #expect(try await fixture.courier.handOver() == 1)
-      #expect(try await fixture.texts("SELECT delivery_id::text FROM deliveries") == fixture.standIns.state.sends.map(\.requestID))
+      #expect(
+        try await fixture.texts("SELECT delivery_id::text FROM deliveries")
+          == fixture.standIns.state.sends.map(\.requestID))
     }
   }
 

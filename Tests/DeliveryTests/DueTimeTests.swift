@@ -16,7 +16,8 @@ import Testing
     var testDescription: String { name }
 
     init(
-      _ name: String, _ condition: Condition, confirmed: String = "2026-06-01T12:00:00Z", zone: String = "Europe/Berlin",
+      _ name: String, _ condition: Condition, confirmed: String = "2026-06-01T12:00:00Z",
+      zone: String = "Europe/Berlin",
       due: String, late: Bool = false
     ) {
       (self.name, self.condition, self.confirmed, self.zone) = (name, condition, confirmed, zone)
@@ -44,21 +45,37 @@ import Testing
     Case("OP-44 the first time that comes twice", date(2026, 10, 25, "2:00"), due: "2026-10-25T00:00:00Z"),
     Case("OP-44 a time that comes twice", date(2026, 10, 25, "2:30"), due: "2026-10-25T00:30:00Z"),
     Case("OP-44 after the overlap", date(2026, 10, 25, "3:00"), due: "2026-10-25T02:00:00Z"),
-    Case("OP-44 a gap of half an hour", date(2026, 10, 4, "2:15"), zone: "Australia/Lord_Howe", due: "2026-10-03T15:30:00Z"),
-    Case("OP-44 an overlap of half an hour", date(2027, 4, 4, "1:45"), zone: "Australia/Lord_Howe", due: "2027-04-03T14:45:00Z"),
+    Case(
+      "OP-44 a gap of half an hour", date(2026, 10, 4, "2:15"),
+      zone: "Australia/Lord_Howe", due: "2026-10-03T15:30:00Z"),
+    Case(
+      "OP-44 an overlap of half an hour", date(2027, 4, 4, "1:45"),
+      zone: "Australia/Lord_Howe", due: "2027-04-03T14:45:00Z"),
     Case("OP-45 a past date", date(2026, 5, 1), due: "2026-06-01T12:00:00Z", late: true),
     Case("OP-45 this morning", date(2026, 6, 1), due: "2026-06-01T12:00:00Z", late: true),
     Case("OP-45 the very minute", date(2026, 6, 1, "14:00"), due: "2026-06-01T12:00:00Z"),
     Case("OP-45 a minute before", date(2026, 6, 1, "13:59"), due: "2026-06-01T12:00:00Z", late: true),
     Case("OP-45 a minute after", date(2026, 6, 1, "14:01"), due: "2026-06-01T12:01:00Z"),
     Case("OP-46 a day", delay(1, "days"), due: "2026-06-02T07:00:00Z"),
-    Case("OP-46 a day from the local date", delay(1, "days"), confirmed: "2026-06-01T22:30:00Z", due: "2026-06-03T07:00:00Z"),
-    Case("OP-46 a day onto the gap's date", delay(1, "days"), confirmed: "2027-03-27T12:00:00Z", due: "2027-03-28T07:00:00Z"),
-    Case("OP-46 Jan 31 and a month", delay(1, "months"), confirmed: "2027-01-31T12:00:00Z", due: "2027-02-28T08:00:00Z"),
-    Case("OP-46 Jan 31 and a month, leap", delay(1, "months"), confirmed: "2028-01-31T12:00:00Z", due: "2028-02-29T08:00:00Z"),
-    Case("OP-46 Jan 31 and two months", delay(2, "months"), confirmed: "2027-01-31T12:00:00Z", due: "2027-03-31T07:00:00Z"),
+    Case(
+      "OP-46 a day from the local date", delay(1, "days"),
+      confirmed: "2026-06-01T22:30:00Z", due: "2026-06-03T07:00:00Z"),
+    Case(
+      "OP-46 a day onto the gap's date", delay(1, "days"),
+      confirmed: "2027-03-27T12:00:00Z", due: "2027-03-28T07:00:00Z"),
+    Case(
+      "OP-46 Jan 31 and a month", delay(1, "months"),
+      confirmed: "2027-01-31T12:00:00Z", due: "2027-02-28T08:00:00Z"),
+    Case(
+      "OP-46 Jan 31 and a month, leap", delay(1, "months"),
+      confirmed: "2028-01-31T12:00:00Z", due: "2028-02-29T08:00:00Z"),
+    Case(
+      "OP-46 Jan 31 and two months", delay(2, "months"),
+      confirmed: "2027-01-31T12:00:00Z", due: "2027-03-31T07:00:00Z"),
     Case("OP-46 Feb 29 and a year", delay(1, "years"), confirmed: "2028-02-29T12:00:00Z", due: "2029-02-28T08:00:00Z"),
-    Case("OP-46 Feb 29 and four years", delay(4, "years"), confirmed: "2028-02-29T12:00:00Z", due: "2032-02-29T08:00:00Z"),
+    Case(
+      "OP-46 Feb 29 and four years", delay(4, "years"),
+      confirmed: "2028-02-29T12:00:00Z", due: "2032-02-29T08:00:00Z"),
     Case("OP-46 the most days", delay(36_500, "days"), due: "2126-05-08T07:00:00Z"),
     Case("OP-46 the most months", delay(1200, "months"), due: "2126-06-01T07:00:00Z"),
     Case("OP-46 the most years", delay(100, "years"), due: "2126-06-01T07:00:00Z"),
@@ -86,10 +103,13 @@ import Testing
   func conditions() throws {
     typealias Wire = VaultV1.DeliveryCondition
     let day = CommonV1.Date(year: 2027, month: 3, day: 28)
-    func read(_ condition: Wire.Condition?) throws -> Condition { try ScheduleRules.condition(Wire(condition: condition)) }
+    func read(_ condition: Wire.Condition?) throws -> Condition {
+      try ScheduleRules.condition(Wire(condition: condition))
+    }
     #expect(try read(.immediate(.init())) == .immediate)
     #expect(try read(.specificDate(.init(date: day))) == Self.date(2027, 3, 28))
-    #expect(try read(.specificDate(.init(date: day, time: .init(hour: 7, minute: 5)))) == Self.date(2027, 3, 28, "7:05"))
+    #expect(
+      try read(.specificDate(.init(date: day, time: .init(hour: 7, minute: 5)))) == Self.date(2027, 3, 28, "7:05"))
     #expect(try read(.relativeDelay(.init(count: 3, unit: .months))) == Self.delay(3, "months"))
     for wrong: Wire.Condition? in [
       nil, .specificDate(.init()), .specificDate(.init(date: .init(year: 2027, month: 2, day: 29))),

@@ -120,7 +120,10 @@ import Testing
   @Test("DE-13 the database itself keeps deliveries and refuses a step back")
   func kept() async throws {
     try await delivered { fixture, token in
-      let steps = [("pending", "pending"), ("pending", "suppressed"), ("sent", "pending"), ("viewed", "sent"), ("viewed", "pending")]
+      let steps = [
+        ("pending", "pending"), ("pending", "suppressed"), ("sent", "pending"), ("viewed", "sent"),
+        ("viewed", "pending"),
+      ]
       for (from, to) in steps where from != to {
         if from != "pending" { try await fixture.database.execute("UPDATE deliveries SET status = \(from)") }
         await #expect(throws: PostgresError.self) {

@@ -9,11 +9,18 @@ import Testing
   @Test("P6 following a link, however often, asks no service to do anything")
   func looking() async throws {
     try await GatewayFixture.with { fixture async throws in
-      let paths = fixture.pages + [
-        "/message/\(fixture.token)/open", "/message/\(fixture.token)/acknowledge", "/", "/style.css", "/healthz",
-      ]
+      let paths =
+        fixture.pages + [
+          "/message/\(fixture.token)/open", "/message/\(fixture.token)/acknowledge", "/", "/style.css", "/healthz",
+        ]
       for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
-        for path in paths { _ = await fixture.site.answer(fixture.request(method, path)) }
+        for path in paths {
+          // Even with everything that a form would bring.
+          var request = try await fixture.submission(fixture.pages[1])
+          request.method = method
+          request.segments = path.split(separator: "/").map(String.init)
+          _ = await fixture.site.answer(request)
+        }
       }
       #expect(fixture.backend.state.effects.isEmpty)
       for page in fixture.pages { #expect(await fixture.get(page).status == 200) }
@@ -98,7 +105,8 @@ import Testing
       let ids = page.text.forms.map { $0.fields["request_id"] ?? "" }
       #expect(ids.count == 2 && Set(ids).count == 2 && ids.allSatisfy { Identifier($0) != nil })
       #expect(Set(page.text.forms.map { $0.fields["form_token"] }).count == 1)
-      #expect(await fixture.get(fixture.pages[1]).text.forms.allSatisfy { !ids.contains($0.fields["request_id"] ?? "") })
+      #expect(
+        await fixture.get(fixture.pages[1]).text.forms.allSatisfy { !ids.contains($0.fields["request_id"] ?? "") })
       for id in [nil, "", "x"] {
         var broken = accept
         broken.form["request_id"] = id
@@ -139,7 +147,9 @@ import Testing
   func noLinks() async throws {
     try await GatewayFixture.with { fixture async throws in
       let token = fixture.token
-      for segment in ["x", token + "A", String(token.dropLast()), String(token.dropLast()) + "\r", String(token.dropLast()) + "/"] {
+      for segment in [
+        "x", token + "A", String(token.dropLast()), String(token.dropLast()) + "\r", String(token.dropLast()) + "/",
+      ] {
         for first in ["verify", "prompt", "message"] {
           var request = fixture.request("GET", "/\(first)")
           request.segments = [first, segment]

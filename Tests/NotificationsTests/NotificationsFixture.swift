@@ -87,7 +87,8 @@ struct NotificationsFixture {
   func list(
     _ account: Identifier, size: Int32 = 0, token: String = ""
   ) async throws -> NotificationsV1.ListNotificationsResponse {
-    try await notices.listNotifications(.init(pageSize: size, pageToken: token), .owner(account, Calls.listNotifications))
+    try await notices.listNotifications(
+      .init(pageSize: size, pageToken: token), .owner(account, Calls.listNotifications))
   }
 
   // MARK: The database

@@ -127,7 +127,9 @@ final class StandInSends: NotificationsV1.SendService {
       let (damaged, fine) = (Identifier(), Identifier())
       try await fixture.enqueue(damaged, fine)
       try await fixture.runtime.database.execute(
-        "UPDATE send_queue SET sealed = '\\x00', next_attempt_time = now() - interval '1 hour' WHERE send_id = \(damaged)")
+        """
+        UPDATE send_queue SET sealed = '\\x00', next_attempt_time = now() - interval '1 hour' WHERE send_id = \(damaged)
+        """)
       #expect(try await fixture.courier.handOver() == 1)
       #expect(try await fixture.queue() == ["\(damaged)": "1 -"])
     }
