@@ -37,7 +37,9 @@ struct Main {
       forms: Forms(publicURL: config.publicURL),
       verification: VerificationPages(identity: .init(try neighbours.channel(to: "identity"))),
       prompts: PromptPages(recipients: .init(try neighbours.channel(to: "recipients"))),
-      messages: MessagePages(delivery: .init(try neighbours.channel(to: "delivery"))))
+      messages: MessagePages(
+        delivery: .init(try neighbours.channel(to: "delivery")),
+        pool: BlockingPool(name: "gateway", threads: 2, queueMax: 64)))
     let server = try HTTPServer(address: config.listen, loop: group.next()) { await site.answer($0) }
     let admin = try config.transport.adminListen.map {
       try AdminServer(address: $0, loop: group.next(), metrics: metrics) { true }
