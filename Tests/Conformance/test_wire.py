@@ -129,12 +129,8 @@ def test_wire_frame_edges_of_a_stream_are_no_message_edges(connection, edge):
 
 
 def test_wire_frame_header_block_may_be_continued(connection):
-    stream = connection.begin(headers("EmptyCall"))  # takes the number
-    connection.data(stream, EMPTY)
-    assert connection.answer(stream).status == OK
+    stream = connection.open()
     block = connection.encoder.encode(headers("EmptyCall", ("x-long", "a" * 100)))
-    stream += 2
-    connection.answers[stream] = wire.Answer()
     connection.send(HeadersFrame(stream, block[:5]), ContinuationFrame(stream, block[5:6]),
                     ContinuationFrame(stream, block[6:], flags=["END_HEADERS"]))
     connection.data(stream, EMPTY)
@@ -264,10 +260,9 @@ def test_wire_timeout_that_is_malformed_is_refused(connection, timeout):
 
 
 @pytest.mark.parametrize("timeout", ["0n", "0H", "00000000S"])
-def test_wire_timeout_that_has_passed_keeps_the_handler_from_running(connection, timeout):
-    answer = connection.call(headers("EmptyCall", (INITIAL, "seen"), grpc_timeout=timeout), EMPTY)
-    assert answer.status == DEADLINE_EXCEEDED
-    assert answer.first(INITIAL) is None, "the handler ran"
+def test_wire_timeout_that_has_passed_is_told_at_once(connection, timeout):
+    answer = connection.call(headers("EmptyCall", grpc_timeout=timeout), EMPTY)
+    assert answer.status == DEADLINE_EXCEEDED and answer.is_trailers_only
 
 
 def test_wire_timeout_ends_a_call_that_waits(connection):
@@ -327,6 +322,17 @@ def test_wire_header_limit_is_kept(connection, size):
 def test_wire_header_limit_is_announced(connection):
     frame = connection.until(lambda frame: isinstance(frame, SettingsFrame) and "ACK" not in frame.flags)
     assert frame.settings[SettingsFrame.MAX_HEADER_LIST_SIZE] == HEADER_BYTES_MAX
+
+
+# Trace context
+
+
+@pytest.mark.parametrize("trace", [
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "", "nonsense", "00-" + "0" * 32 + "-" + "0" * 16 + "-00",
+    "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
+def test_wire_traceparent_is_never_an_error(connection, trace):
+    answer = connection.call(headers("EmptyCall", ("traceparent", trace), ("tracestate", "a=b,,=")), EMPTY)
+    assert answer.status == OK
 
 
 # Rich errors

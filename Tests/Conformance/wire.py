@@ -149,21 +149,29 @@ class Client(Peer):
         self.answers_pings = True
         self._next = 1
 
-    def begin(self, fields: list, end: bool = False) -> int:
-        """Sends a header block; gives the stream."""
+    def open(self) -> int:
+        """A stream's number; its frames are the caller's to send."""
         stream = self._next
         self._next += 2
         self.answers[stream] = Answer()
+        return stream
+
+    def begin(self, fields: list, end: bool = False) -> int:
+        """Sends a header block; gives the stream."""
+        stream = self.open()
         self.send(self.block(stream, fields, end))
         return stream
 
-    def data(self, stream: int, *pieces: bytes, end: bool = True):
+    @staticmethod
+    def body(stream: int, pieces: tuple, end: bool = True) -> list:
         """One DATA frame for each piece."""
-        for index, piece in enumerate(pieces):
-            frame = DataFrame(stream, piece)
-            if end and index == len(pieces) - 1:
-                frame.flags.add("END_STREAM")
-            self.send(frame)
+        frames = [DataFrame(stream, piece) for piece in pieces]
+        if end and frames:
+            frames[-1].flags.add("END_STREAM")
+        return frames
+
+    def data(self, stream: int, *pieces: bytes, end: bool = True):
+        self.send(*self.body(stream, pieces, end))
 
     def step(self) -> Frame | None:
         """Takes in one frame."""
@@ -203,9 +211,9 @@ class Client(Peer):
         return answer
 
     def call(self, fields: list, *pieces: bytes) -> Answer:
-        """A whole call; without pieces the request is its header block alone."""
-        stream = self.begin(fields, end=not pieces)
-        self.data(stream, *pieces)
+        """A whole call, sent at once; without pieces the request is its header block alone."""
+        stream = self.open()
+        self.send(self.block(stream, fields, end=not pieces), *self.body(stream, pieces))
         return self.answer(stream)
 
 
