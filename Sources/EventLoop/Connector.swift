@@ -44,6 +44,19 @@ extension ByteStream {
     }
   }
 
+  /// Any thread: two plaintext streams of this process that are connected with each other, the first on `near`, the
+  /// second on `far`. Set `delegate` of each, on its loop.
+  package static func pair(_ near: EventLoop, _ far: EventLoop) throws(StreamError) -> (ByteStream, ByteStream) {
+    var descriptors: [Int32] = [-1, -1]
+    guard socketpair(AF_UNIX, linux_stream_socket, 0, &descriptors) == 0 else { throw .last("socketpair") }
+    let ends = zip(descriptors, [near, far]).map { descriptor, loop in
+      ByteStream(
+        descriptor: descriptor, loop: loop, peer: .v4(0x7F00_0001, port: 0), tls: nil, expected: nil, state: .open)
+    }
+    for end in ends { end.loop.execute { end.start(timeout: nil) } }
+    return (ends[0], ends[1])
+  }
+
   private static func begin(
     to address: SocketAddress, on loop: EventLoop, tls: TLSContext?, serverName: String?, expectedIdentity: String?
   ) throws(StreamError) -> ByteStream {

@@ -14,6 +14,11 @@ package struct FloodGuard: Sendable {
   private var emptyData: TokenBucket
   private var windowUpdates: TokenBucket
   private var priorities: TokenBucket
+  private let pingInterval: Duration
+  private let pingIntervalIdle: Duration
+  private let pingStrikesMax: Int
+  private var lastPing: Monotonic?
+  private var pingStrikes = 0
 
   package init(limits: HTTP2Limits) {
     pings = TokenBucket(limits.pings)
@@ -23,6 +28,9 @@ package struct FloodGuard: Sendable {
     emptyData = TokenBucket(limits.emptyData)
     windowUpdates = TokenBucket(limits.windowUpdates)
     priorities = TokenBucket(limits.priorities)
+    pingInterval = limits.pingInterval
+    pingIntervalIdle = limits.pingIntervalIdle
+    pingStrikesMax = limits.pingStrikesMax
   }
 
   /// Counts one frame; false when the peer is to be sent away.
@@ -42,6 +50,21 @@ package struct FloodGuard: Sendable {
   package mutating func dataSent() {
     pings.refill()
     windowUpdates.earn(2)
+    answerSent()
+  }
+
+  /// We sent data or headers: the client's PINGs are counted anew.
+  package mutating func answerSent() {
+    lastPing = nil
+    pingStrikes = 0
+  }
+
+  /// Counts a client's PING by gRPC's rules for keepalive; false when there were too many.
+  package mutating func allowsKeepalive(hasStreams: Bool, at now: Monotonic) -> Bool {
+    defer { lastPing = now }
+    guard let lastPing, lastPing.advanced(by: hasStreams ? pingInterval : pingIntervalIdle) > now else { return true }
+    pingStrikes += 1
+    return pingStrikes <= pingStrikesMax
   }
 }
 

@@ -20,10 +20,16 @@ package protocol HTTP2SessionDelegate: AnyObject {
   func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)?
   /// The peer's first SETTINGS have arrived.
   func settled()
-  /// The peer will not take new streams.
-  func goneAway(_ code: HTTP2ErrorCode)
+  /// The peer will not take new streams; `reason` is its debug text.
+  func goneAway(_ code: HTTP2ErrorCode, _ reason: String)
+  /// What had arrived is worked through: the moment to begin what it has made complete, outside nghttp2's callbacks.
+  func received()
   /// A stream has ended.
   func streamClosed()
   /// The connection is over; every stream has been told. The last call.
   func closed(_ error: (any Error)?)
+}
+
+extension HTTP2SessionDelegate {
+  package func received() {}
 }

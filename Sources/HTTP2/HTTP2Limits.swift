@@ -33,6 +33,18 @@ package struct HTTP2Limits: Sendable {
   /// The first bytes of a connection must be followed by the peer's SETTINGS within this time.
   package var handshakeTimeout: Duration = .seconds(10)
 
+  /// A stream of which the peer takes nothing for this time, though bytes wait, is reset; a connection whose socket takes
+  /// nothing is cut.
+  package var writeStallTimeout: Duration = .seconds(30)
+  /// A header block must be whole within this time.
+  package var headerBlockTimeout: Duration = .seconds(10)
+  /// The least time between a client's PINGs while it has streams open, and while it has none (gRPC A8); sent data or
+  /// headers begin anew.
+  package var pingInterval: Duration = .seconds(60)
+  package var pingIntervalIdle: Duration = .seconds(300)
+  /// PINGs that may come too early; the next ends the connection.
+  package var pingStrikesMax = 2
+
   package init() {}
 
   /// A token bucket's size.

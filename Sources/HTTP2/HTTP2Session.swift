@@ -1,6 +1,6 @@
 internal import CNghttp2
 package import EventLoop
-internal import Primitives
+package import Primitives
 
 /// One HTTP/2 connection over a byte stream, at either side. Keeps itself alive until the connection is over.
 ///
@@ -27,6 +27,19 @@ package final class HTTP2Session: @unchecked Sendable {
   private(set) var isTerminating = false
   private var isSettled = false
   private var handshakeTimer: LoopTimer?
+  private var watchTimer: LoopTimer?
+  /// The stream whose header block has begun and is not whole; 0 for none.
+  var openHeaderBlock: Int32 = 0
+  private var headerStall = StallCounter()
+  private var outputStall = StallCounter()
+  private var framedBytes = 0
+  var streamUnsentBytes = 0
+  /// Shared with other connections; nil for none.
+  package var outputBudget: OutputBudget?
+  private var budgetedBytes = 0
+  /// Whether `lastReceipt` is kept.
+  package var notesReceipt = false
+  package private(set) var lastReceipt = Monotonic.now()
 
   /// Takes over `transport`; on its loop, before it has delivered anything.
   package init(role: Role, transport: ByteStream, limits: HTTP2Limits, delegate: any HTTP2SessionDelegate) {
@@ -144,6 +157,7 @@ package final class HTTP2Session: @unchecked Sendable {
     firstStream?.previous = stream
     firstStream = stream
     streamCount += 1
+    if role == .server, watchTimer == nil { watch() }
   }
 
   /// Forgets a stream that nghttp2 has closed; the caller gives up the reference that nghttp2 held.
@@ -153,6 +167,7 @@ package final class HTTP2Session: @unchecked Sendable {
     stream.previous = nil
     stream.next = nil
     streamCount -= 1
+    streamUnsentBytes -= stream.unsentBytes
     stream.isClosed = true
     if stream.unconsumedBytes > 0, !isClosed {
       nghttp2_session_consume_connection(raw, stream.unconsumedBytes)
@@ -180,6 +195,7 @@ package final class HTTP2Session: @unchecked Sendable {
       guard count >= 0 else { return transport.abort() }
       guard count > 0 else { break }
       transport.write(UnsafeRawBufferPointer(start: bytes, count: count))
+      framedBytes += count
       if isClosed { return }
     }
     if nghttp2_session_want_write(raw) == 0 {
@@ -200,6 +216,25 @@ package final class HTTP2Session: @unchecked Sendable {
     return false
   }
 
+  /// The same for a PING; a client's also counts by gRPC's rules for keepalive.
+  func permitsPing() -> Bool {
+    guard permits(.ping) else { return false }
+    guard role == .server, !guardState.allowsKeepalive(hasStreams: streamCount > 0, at: .now()) else { return true }
+    Log.warning("http2_too_many_pings", ["peer": .text(transport.peerAddress.description)])
+    terminate(.enhanceYourCalm, "too_many_pings")
+    return false
+  }
+
+  /// Asks the peer for a sign of life.
+  package func ping() {
+    guard !isClosed else { return }
+    nghttp2_submit_ping(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
+    scheduleFlush()
+  }
+
+  /// The peer counts as heard of now.
+  package func noteReceipt() { lastReceipt = .now() }
+
   func peerSettled() {
     guard !isSettled else { return }
     isSettled = true
@@ -213,6 +248,7 @@ extension HTTP2Session: TurnEndHandler {
   package func turnEnds() {
     isFlushScheduled = false
     if !isClosed { flush() }
+    if !isClosed { budget() }
   }
 }
 
@@ -221,8 +257,10 @@ extension HTTP2Session: ByteStreamDelegate {
 
   package func received(_ bytes: UnsafeRawBufferPointer, _ stream: ByteStream) {
     guard !isClosed, !isTerminating else { return }
+    if notesReceipt { noteReceipt() }
     let count = nghttp2_session_mem_recv(raw, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
     if count < 0, !isClosed { isTerminating = true }
+    delegate?.received()
     scheduleFlush()
   }
 
@@ -232,6 +270,8 @@ extension HTTP2Session: ByteStreamDelegate {
     guard !isClosed else { return }
     isClosed = true
     handshakeTimer?.cancel()
+    watchTimer?.cancel()
+    budget()
     while let stream = firstStream {
       close(stream, .connectionLost)
       Unmanaged.passUnretained(stream).release()
@@ -239,5 +279,57 @@ extension HTTP2Session: ByteStreamDelegate {
     let delegate = delegate
     self.delegate = nil
     delegate?.closed(error)
+  }
+}
+
+// MARK: - Peers that stand still
+
+extension HTTP2Session {
+  private var watchInterval: Duration { min(limits.writeStallTimeout, limits.headerBlockTimeout, .seconds(10)) / 10 }
+
+  /// Looks at a server's connection again and again while it has streams or unsent bytes.
+  fileprivate func watch() {
+    watchTimer = loop.schedule(after: watchInterval) { [self] in
+      watchTimer = nil
+      guard !isClosed, !cutWhatStalls(), streamCount > 0 || transport.unsentBytes > 0 else { return }
+      watch()
+    }
+  }
+
+  /// True when the connection was cut.
+  private func cutWhatStalls() -> Bool {
+    let headerLooks = headerStall.look(isWaiting: openHeaderBlock != 0, progress: Int(openHeaderBlock))
+    let unsent = transport.unsentBytes
+    let outputLooks = outputStall.look(isWaiting: unsent > 0, progress: framedBytes - unsent)
+    let looksMax = (limits.writeStallTimeout / watchInterval).rounded(.up)
+    if Double(headerLooks) > limits.headerBlockTimeout / watchInterval || Double(outputLooks) > looksMax {
+      Log.warning("http2_stalled", ["peer": .text(transport.peerAddress.description)])
+      transport.abort()
+      return true
+    }
+    guard streamUnsentBytes > 0 else { return false }
+    var isLogged = false
+    var next = firstStream
+    while let stream = next {
+      next = stream.next
+      let looks = stream.stall.look(isWaiting: stream.unsentBytes > 0, progress: stream.sentBytes)
+      guard Double(looks) > looksMax else { continue }
+      if !isLogged { Log.warning("http2_streams_stalled", ["peer": .text(transport.peerAddress.description)]) }
+      isLogged = true
+      stream.reset(.cancel)
+    }
+    return false
+  }
+
+  /// Accounts for what waits to be sent, in steps; a connection that takes the last of the budget is cut.
+  fileprivate func budget() {
+    guard let outputBudget else { return }
+    let held = isClosed ? 0 : (transport.unsentBytes + streamUnsentBytes) & ~0xFFFF
+    guard held != budgetedBytes else { return }
+    let isWithin = outputBudget.add(held - budgetedBytes)
+    budgetedBytes = held
+    guard !isWithin else { return }
+    Log.warning("http2_output_budget_spent", ["peer": .text(transport.peerAddress.description)])
+    transport.abort()
   }
 }

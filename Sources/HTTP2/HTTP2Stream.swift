@@ -31,6 +31,9 @@ package final class HTTP2Stream: @unchecked Sendable {
   private var extraTrailers: HeaderList?
   /// Bytes that wait to be framed.
   package private(set) var unsentBytes = 0
+  /// Bytes that were framed.
+  private(set) var sentBytes = 0
+  var stall = StallCounter()
 
   init(session: HTTP2Session, id: Int32) {
     self.session = session
@@ -63,6 +66,7 @@ package final class HTTP2Stream: @unchecked Sendable {
   package func write(_ bytes: [UInt8]) {
     guard !isClosed, !isEnded, !bytes.isEmpty else { return }
     unsentBytes += bytes.count
+    session.streamUnsentBytes += bytes.count
     if offset == chunk.count {
       chunk = bytes
       offset = 0
@@ -99,6 +103,12 @@ package final class HTTP2Stream: @unchecked Sendable {
     session.scheduleFlush()
   }
 
+  /// Ends the stream without a word to its handler, which hears nothing more.
+  package func letGo() {
+    handler = nil
+    reset(.cancel)
+  }
+
   /// Gives `count` received bytes back to the peer's window.
   package func consume(_ count: Int) {
     guard count > 0, !isClosed else { return }
@@ -129,6 +139,8 @@ package final class HTTP2Stream: @unchecked Sendable {
       written += count
     }
     unsentBytes -= written
+    sentBytes += written
+    session.streamUnsentBytes -= written
     if isAboveMark, unsentBytes <= session.limits.streamUnsentBytesMax / 2 {
       isAboveMark = false
       handler?.drained()

@@ -63,6 +63,7 @@ enum Nghttp2 {
   private static let beginHeaders: nghttp2_on_begin_headers_callback = { raw, frame, userData in
     with(userData) { session in
       guard session.role == .server, let frame, frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
+      session.openHeaderBlock = frame.pointee.hd.stream_id
       let stream = HTTP2Stream(session: session, id: frame.pointee.hd.stream_id)
       guard let handler = session.delegate?.accept(stream) else {
         nghttp2_submit_rst_stream(raw, 0, stream.id, HTTP2ErrorCode.refusedStream.rawValue)
@@ -119,6 +120,7 @@ enum Nghttp2 {
       let isEnd = head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
       switch UInt32(head.type) {
       case NGHTTP2_HEADERS.rawValue:
+        session.openHeaderBlock = 0
         withStream(session, head.stream_id) { stream in
           stream.isRemoteEnded = isEnd
           stream.handler?.headersEnded(isEnd: isEnd)
@@ -144,7 +146,7 @@ enum Nghttp2 {
     let isAck = head.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
     switch UInt32(head.type) {
     case NGHTTP2_PING.rawValue:
-      guard isAck else { return session.permits(.ping) ? 0 : stop }
+      guard isAck else { return session.permitsPing() ? 0 : stop }
       var payload = frame.pointee.ping.opaque_data
       withUnsafeBytes(of: &payload) { bytes in
         if let start = bytes.bindMemory(to: UInt8.self).baseAddress { session.pingAnswered(start) }
@@ -157,7 +159,9 @@ enum Nghttp2 {
     case NGHTTP2_WINDOW_UPDATE.rawValue: return session.permits(.windowUpdate) ? 0 : stop
     case NGHTTP2_PRIORITY.rawValue: return session.permits(.priority) ? 0 : stop
     case NGHTTP2_GOAWAY.rawValue:
-      session.delegate?.goneAway(HTTP2ErrorCode(rawValue: frame.pointee.goaway.error_code))
+      let goAway = frame.pointee.goaway
+      let reason = UnsafeBufferPointer(start: goAway.opaque_data, count: goAway.opaque_data_len)
+      session.delegate?.goneAway(HTTP2ErrorCode(rawValue: goAway.error_code), String(decoding: reason, as: UTF8.self))
     default: break
     }
     return 0
@@ -172,6 +176,7 @@ enum Nghttp2 {
   private static let streamClosed: nghttp2_on_stream_close_callback = { raw, id, code, userData in
     guard let userData, let pointer = nghttp2_session_get_stream_user_data(raw, id) else { return 0 }
     return Unmanaged<HTTP2Session>.fromOpaque(userData)._withUnsafeGuaranteedRef { session in
+      if session.openHeaderBlock == id { session.openHeaderBlock = 0 }
       // A closed session has given its streams up already.
       guard !session.isClosed else { return 0 }
       let stream = Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeRetainedValue()
@@ -189,6 +194,7 @@ enum Nghttp2 {
       case NGHTTP2_DATA.rawValue: session.guardState.dataSent()
       case NGHTTP2_GOAWAY.rawValue: session.goAwaySent()
       case NGHTTP2_HEADERS.rawValue:
+        session.guardState.answerSent()
         guard session.role == .server, head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 else { return 0 }
         // The answer is whole: a client that still sends is told to stop, without an error.
         withStream(session, head.stream_id) { stream in

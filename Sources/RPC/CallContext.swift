@@ -38,6 +38,9 @@ package struct CallContext: Sendable {
   /// `traceparent` for what this call causes: the caller's trace, this call's span.
   package var traceparent: String { trace.traceparent }
 
+  /// What the handler adds to the answer's metadata.
+  package var responseMetadata: ResponseMetadata { info.responseMetadata }
+
   /// The first text value of that name, without building the whole of the metadata.
   package func metadataValue(_ name: StaticString) -> String? { info.headers.value(name) }
 

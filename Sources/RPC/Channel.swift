@@ -12,6 +12,14 @@ package struct ChannelConfiguration: Sendable {
   package var backoffMax: Duration = .seconds(20)
   /// The largest response message, in bytes.
   package var messageBytesMax = 4 << 20
+  /// A connection that has been silent for this time is asked for a sign of life by a PING; nil never asks. Servers of
+  /// this house allow one a minute while calls are under way, and one in five minutes else; a server that complains
+  /// doubles it.
+  package var keepaliveTime: Duration? = .seconds(120)
+  /// Without a sign of life for this time after a PING the connection is given up, and its calls fail with UNAVAILABLE.
+  package var keepaliveTimeout: Duration = .seconds(20)
+  /// Asks also while no call is under way.
+  package var keepsIdleConnections = false
   /// Windows and header limits of its connections.
   package var http2 = HTTP2Limits()
   /// Told of the end of each call: its error or nil, and how long it took, waiting for a connection included. Runs on
@@ -21,22 +29,36 @@ package struct ChannelConfiguration: Sendable {
   package init() {}
 }
 
-/// The client side of calls to one target: one connection for each loop of the group, made at the first call. A call
-/// made on a loop of the group stays on it. Every failed call throws a `ServiceError`.
+/// The client side of calls to one target: for each loop of the group, one connection to each of the target's addresses,
+/// made at the first call and used in turn. A call made on a loop of the group stays on it. Every failed call throws a
+/// `ServiceError`.
+///
+/// A call of an idempotent method with a single request is repeated when it ends with UNAVAILABLE before any answer: at
+/// most 5 attempts, fewer while the target keeps failing, and as the server's `grpc-retry-pushback-ms` says.
 package final class Channel: Sendable {
   private let group: EventLoopGroup
   private let loops: [ChannelLoop]
 
-  /// `target` is `host:port`. With `tls`, the server's certificate must name the host, or `expectedIdentity` (a URI).
-  package init(
+  /// `target` is `host:port`, or several of that with commas between. With `tls`, the server's certificate must name the host, or `expectedIdentity` (a URI).
+  package convenience init(
     target: String, group: EventLoopGroup, tls: TLSContext? = nil, expectedIdentity: String? = nil,
     configuration: ChannelConfiguration = ChannelConfiguration()
   ) {
+    self.init(
+      ChannelTarget(target, tls: tls, expectedIdentity: expectedIdentity), group: group, configuration: configuration)
+  }
+
+  /// Calls to a server of this process, without a port between them: the server need not be started, and everything
+  /// else is as over the network.
+  package static func inProcess(
+    _ server: Server, group: EventLoopGroup, configuration: ChannelConfiguration = ChannelConfiguration()
+  ) -> Channel {
+    Channel(ChannelTarget(server), group: group, configuration: configuration)
+  }
+
+  private init(_ target: ChannelTarget, group: EventLoopGroup, configuration: ChannelConfiguration) {
     self.group = group
-    loops = group.loops.map {
-      ChannelLoop(
-        loop: $0, target: target, tls: tls, expectedIdentity: expectedIdentity, configuration: configuration)
-    }
+    loops = group.loops.map { ChannelLoop(loop: $0, target: target, configuration: configuration) }
   }
 
   /// One request, one response.

@@ -30,6 +30,10 @@ final class ClientCall: @unchecked Sendable {
   private var status = ClientStatus()
   private var hasHeaders = false
   private var isRepeated = false
+  /// Headers of an answer have come, so that the call may not be repeated.
+  private var isCommitted = false
+  private var retry = RetryPolicy()
+  private var retryTimer: LoopTimer?
   private var assembler: MessageAssembler
   private var inbound = InboundMessages()
   private var owedBytes = 0
@@ -84,6 +88,7 @@ final class ClientCall: @unchecked Sendable {
     var headers = channel.headers(method)
     if let deadline { headers.append("grpc-timeout", GRPCTimeout.format(Monotonic.now().duration(to: deadline))) }
     if compressesRequests { headers.append("grpc-encoding", "gzip") }
+    if retry.attempts > 1 { headers.append("grpc-previous-rpc-attempts", String(retry.attempts - 1)) }
     headers.append(metadata)
     guard let stream = session.request(headers, isEnd: false, handler: self) else { return false }
     self.stream = stream
@@ -117,6 +122,8 @@ final class ClientCall: @unchecked Sendable {
   /// Ends the call with what the service said, after the messages that still wait.
   private func complete(_ error: ServiceError?) {
     guard phase < .done else { return }
+    if let error, startAgain(after: error) { return }
+    if error == nil { channel.throttle.succeeded() }
     inbound.end(error)
     finish(error)
   }
@@ -126,7 +133,28 @@ final class ClientCall: @unchecked Sendable {
     if let started { channel.configuration.onCallEnd?(method, error, started.duration(to: .now())) }
     deadlineTimer?.cancel()
     deadlineTimer = nil
+    retryTimer?.cancel()
     wakeWriter()
+  }
+
+  /// Has the call repeated, if it may be after that failure.
+  private func startAgain(after error: ServiceError) -> Bool {
+    guard error.code == .unavailable else { return false }
+    channel.throttle.failed()
+    guard frame != nil, method.isIdempotent, !isCommitted, channel.throttle.isOpen,
+      let wait = retry.next(status.pushback)
+    else { return false }
+    let start = Monotonic.now().advanced(by: wait)
+    if let deadline, start >= deadline { return false }
+    stream?.letGo()
+    stream = nil
+    status = ClientStatus()
+    fields = RequestHeaders()
+    assembler = MessageAssembler(bytesMax: channel.configuration.messageBytesMax)
+    hasHeaders = false
+    phase = .waiting
+    retryTimer = loop.schedule(at: start) { [self] in repeatCall() }
+    return true
   }
 
   private func wakeWriter() {
@@ -156,14 +184,18 @@ extension ClientCall: HTTP2StreamHandler {
     if let responseMetadata {
       if isEnd { responseMetadata.trailing = received.metadata } else { responseMetadata.initial = received.metadata }
     }
-    if isEnd {
-      ended()
-    } else if !hasHeaders, status.isForeign {
-      complete(status.error)
-      stream?.reset(.cancel)
-    }
+    let isFirst = !hasHeaders
     hasHeaders = true
     assembler.isGzip = status.isGzip
+    if isEnd {
+      ended()
+    } else if status.isForeign {
+      guard isFirst else { return }
+      complete(status.error)
+      stream?.reset(.cancel)
+    } else {
+      isCommitted = true
+    }
   }
 
   func data(_ bytes: Span<UInt8>) {

@@ -10,6 +10,7 @@ struct ClientStatus {
   private var code: Int32?
   private var message = ""
   private var details: [UInt8]?
+  private(set) var pushback = RetryPolicy.Pushback.none
 
   /// False when the field is none of the protocol's own.
   mutating func add(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
@@ -20,6 +21,7 @@ struct ClientStatus {
       code = value.equals("0") ? 0 : Int32(value.text) ?? ServiceError.Code.unknown.rawValue
     case 12 where name.equals("grpc-message"): message = PercentEncoding.decode(value.text)
     case 13 where name.equals("grpc-encoding"): isGzip = value.equals("gzip")
+    case 22 where name.equals("grpc-retry-pushback-ms"): pushback = RetryPolicy.Pushback(value.text)
     case 23 where name.equals("grpc-status-details-bin"): details = Base64.decode(value.text)
     default: return false
     }

@@ -21,7 +21,8 @@ package final class Server: Sendable {
     self.configuration = configuration
     self.group = group
     let table = MethodTable(services)
-    loops = group.loops.map { ServerLoop(loop: $0, configuration: configuration, table: table) }
+    let totals = ServerTotals(configuration.limits)
+    loops = group.loops.map { ServerLoop(loop: $0, configuration: configuration, table: table, totals: totals) }
   }
 
   /// Listens; throws UNAVAILABLE when the address cannot be had. A server starts once.
@@ -43,6 +44,16 @@ package final class Server: Sendable {
     }
   }
 
+  /// A transport to this server, whose end is on `loop`; for channels of this process.
+  func connect(from loop: EventLoop) throws -> ByteStream {
+    guard let server = loops.first(where: { $0.loop === loop }) ?? loops.randomElement() else {
+      throw ServiceError.unavailable("The server has no loop.")
+    }
+    let (near, far) = try ByteStream.pair(loop, server.loop)
+    server.loop.execute { server.accept(far) }
+    return near
+  }
+
   /// Takes no more connections, lets calls under way finish for `grace`, then cuts off what is left. Returns when every
   /// connection is over.
   package func shutdown(grace: Duration) async {
@@ -51,8 +62,7 @@ package final class Server: Sendable {
       if case .serving(let listener) = state { return listener }
       return nil
     }
-    guard let listener else { return }
-    await listener.close()
+    await listener?.close()
     await withTaskGroup { group in
       for loop in loops {
         group.addTask {
@@ -79,12 +89,13 @@ final class ServerLoop: @unchecked Sendable {
   let isReporting: Bool
   var traceIDs = TraceIDSource()
   private var connections: [ObjectIdentifier: ServerConnection] = [:]
-  private var countByHost: [String: Int] = [:]
+  private let totals: ServerTotals
   private var onEmpty: (() -> Void)?
   private var isDraining = false
 
-  init(loop: EventLoop, configuration: ServerConfiguration, table: MethodTable) {
+  init(loop: EventLoop, configuration: ServerConfiguration, table: MethodTable, totals: ServerTotals) {
     self.loop = loop
+    self.totals = totals
     self.configuration = configuration
     self.table = table
     queuedBytesMax = configuration.limits.http2.streamWindowBytes / 2
@@ -94,19 +105,15 @@ final class ServerLoop: @unchecked Sendable {
 
   func accept(_ transport: ByteStream) {
     let host = transport.peerAddress.host
-    let count = countByHost[host] ?? 0
-    guard !isDraining, connections.count < configuration.limits.connectionsMax,
-      count < configuration.limits.connectionsPerAddressMax
-    else { return transport.abort() }
-    countByHost[host] = count + 1
+    guard !isDraining, totals.admits(host) else { return transport.abort() }
     let connection = ServerConnection(self, host: host)
     connections[ObjectIdentifier(connection)] = connection
-    connection.start(transport)
+    connection.start(transport, totals.output)
   }
 
   func closed(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-    if let count = countByHost[connection.host] { countByHost[connection.host] = count > 1 ? count - 1 : nil }
+    totals.leaves(connection.host)
     if connections.isEmpty { onEmpty?() }
   }
 

@@ -28,6 +28,8 @@ final class ServerCall: @unchecked Sendable {
   private var request: MethodHandler.Prepared?
   private var info: CallInfo?
   private var task: Task<Void, Never>?
+  private var isHandlerStarted = false
+  private var isHandlerDone = false
   private var deadlineTimer: LoopTimer?
   /// What was sent in place of the handler's own outcome.
   private var refusal: ServiceError?
@@ -51,10 +53,14 @@ final class ServerCall: @unchecked Sendable {
 
   // MARK: The handler
 
-  private func start(_ entry: MethodTable.Entry, _ info: CallInfo) {
+  /// Runs the handler, at once up to its first suspension. Not from within a callback of the session.
+  func start() {
+    guard phase == .arriving, let entry = head.entry, let info else { return }
     phase = .running
+    isHandlerStarted = true
     connection.handlerStarted()
-    task = Task(executorPreference: loop) { await self.run(entry.handler, info) }
+    let task = Task.immediate(executorPreference: loop) { await self.run(entry.handler, info) }
+    if !isHandlerDone { self.task = task }
   }
 
   private func run(_ handler: MethodHandler, _ info: CallInfo) async {
@@ -170,7 +176,7 @@ final class ServerCall: @unchecked Sendable {
     }
     giveBack(owedBytes)
     if info == nil { connection.server.configuration.onStrayRequest?(error) }
-    if let info, task == nil { report(error, CallContext(info)) }
+    if let info, !isHandlerStarted { report(error, CallContext(info)) }
   }
 
   /// The handler is done.
@@ -178,6 +184,7 @@ final class ServerCall: @unchecked Sendable {
     deadlineTimer?.cancel()
     deadlineTimer = nil
     task = nil
+    isHandlerDone = true
     inbound.fail(CancellationError())
     giveBack(owedBytes)
     let isCut = phase == .closed && error == nil
@@ -238,7 +245,7 @@ extension ServerCall: HTTP2StreamHandler {
       guard timeout > .zero else { return refuse(Self.expired) }
       deadlineTimer = loop.schedule(after: timeout) { [self] in expire() }
     }
-    if case .streaming = entry.handler.body { start(entry, info) }
+    if case .streaming = entry.handler.body { connection.startSoon(self) }
     if isEnd { ended() }
   }
 
@@ -299,7 +306,7 @@ extension ServerCall: HTTP2StreamHandler {
   }
 
   func ended() {
-    guard phase < .answered, let info, let entry = head.entry else { return }
+    guard phase < .answered, info != nil, let entry = head.entry else { return }
     guard assembler.isBetweenMessages else {
       refuse(ServiceError(.internal, "The request ends within a message.", reason: "CUT_MESSAGE"))
       return cancelHandler()
@@ -308,7 +315,7 @@ extension ServerCall: HTTP2StreamHandler {
     guard request != nil else {
       return refuse(Self.wrongCount)
     }
-    start(entry, info)
+    connection.startSoon(self)
   }
 
   func drained() { wakeWriter() }

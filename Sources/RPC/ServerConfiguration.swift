@@ -37,10 +37,12 @@ package struct ServerLimits: Sendable {
   package var ageMax: Duration = .seconds(1800)
   /// How long the calls of a connection that is too old may go on.
   package var ageGrace: Duration = .seconds(30)
-  /// Connections from one address on one loop.
+  /// Connections from one address, on all loops.
   package var connectionsPerAddressMax = 64
-  /// Connections on one loop.
+  /// Connections on all loops.
   package var connectionsMax = 2000
+  /// Bytes that wait to be sent on all connections; the one that goes beyond is cut.
+  package var unsentBytesTotalMax = 256 << 20
 
   package init() {}
 }

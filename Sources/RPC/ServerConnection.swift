@@ -13,6 +13,8 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
   private var knownPeer: Peer?
   /// Handlers that run, those of streams already reset included.
   private var handlerCount = 0
+  private var complete: ContiguousArray<ServerCall> = []
+  private var spareComplete: ContiguousArray<ServerCall> = []
   private var acceptedCount = 0
   private var acceptedAtLastCheck = 0
   private var idleTimer: LoopTimer?
@@ -23,9 +25,11 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
     self.host = host
   }
 
-  func start(_ transport: ByteStream) {
-    session = HTTP2Session(
+  func start(_ transport: ByteStream, _ output: OutputBudget) {
+    let session = HTTP2Session(
       role: .server, transport: transport, limits: server.configuration.limits.http2, delegate: self)
+    session.outputBudget = output
+    self.session = session
     watchIdleness()
     let age = server.configuration.limits.ageMax * Double.random(in: 0.9...1.1)
     ageTimer = loop.schedule(after: age) { [self] in retire() }
@@ -43,6 +47,9 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
   func drain() { session?.startDraining() }
 
   func abort() { session?.abort() }
+
+  /// Has `call` started as soon as nghttp2's callbacks are over: its handler may then run on the spot.
+  func startSoon(_ call: ServerCall) { complete.append(call) }
 
   func handlerStarted() { handlerCount += 1 }
 
@@ -71,9 +78,17 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
     return ServerCall(self, stream)
   }
 
+  /// Calls that became complete while bytes were received.
+  func received() {
+    guard !complete.isEmpty else { return }
+    swap(&complete, &spareComplete)
+    for call in spareComplete { call.start() }
+    spareComplete.removeAll(keepingCapacity: true)
+  }
+
   func settled() {}
 
-  func goneAway(_ code: HTTP2ErrorCode) {}
+  func goneAway(_ code: HTTP2ErrorCode, _ reason: String) {}
 
   func streamClosed() {}
 

@@ -30,7 +30,7 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
   /// A well-formed call but for `changes`: a value replaces or adds a field, nil leaves it out.
   func call(
     _ path: String = "/test.Notes/Unary", _ changes: [(String, String?)] = [], body: [UInt8] = [0, 0, 0, 0, 0],
-    on loop: EventLoop
+    isReading: Bool = true, on loop: EventLoop
   ) async -> Response {
     var fields: [(String, String)] = [
       (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "test"),
@@ -47,9 +47,10 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
       await withCheckedContinuation { continuation in
         let handler = Handler(continuation)
         let stream = self.session?.request(list, isEnd: false, handler: handler)
-        handler.stream = stream
-        stream?.write(body)
-        stream?.finish()
+        guard let stream else { return continuation.resume(returning: Response()) }
+        if isReading { handler.stream = stream }
+        stream.write(body)
+        stream.finish()
       }
     }
   }
@@ -94,7 +95,7 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
 
   func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? { nil }
   func settled() {}
-  func goneAway(_ code: HTTP2ErrorCode) {
+  func goneAway(_ code: HTTP2ErrorCode, _ reason: String) {
     goneAwayCode.withLock { $0 = code }
     goneAwaySignal.raise()
   }

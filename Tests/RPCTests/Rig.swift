@@ -5,8 +5,9 @@ import Synchronization
 
 /// A service whose handlers a test supplies.
 struct TestService: Service {
-  static let descriptor = ServiceDescriptor(name: "test.Notes", methods: [unary, expand, collect, chat])
+  static let descriptor = ServiceDescriptor(name: "test.Notes", methods: [unary, lookUp, expand, collect, chat])
   static let unary = MethodDescriptor(service: "test.Notes", name: "Unary", kind: .unary)
+  static let lookUp = MethodDescriptor(service: "test.Notes", name: "LookUp", kind: .unary, isIdempotent: true)
   static let expand = MethodDescriptor(service: "test.Notes", name: "Expand", kind: .serverStreaming)
   static let collect = MethodDescriptor(service: "test.Notes", name: "Collect", kind: .clientStreaming)
   static let chat = MethodDescriptor(service: "test.Notes", name: "Chat", kind: .bidirectional)
