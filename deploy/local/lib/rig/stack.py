@@ -207,9 +207,10 @@ class Stack:
 
     def terminate(self, name: str, grace: float = 10) -> int:
         """SIGTERM, as an operator stops one; returns its exit code."""
-        process = self.processes.pop(name)
+        process = self.processes[name]
         process.terminate()
         code = process.wait(grace)
+        del self.processes[name]
         (self.layout.run / f"{name}.pid").unlink(missing_ok=True)
         return code
 

@@ -96,7 +96,7 @@ def swift(pattern: str | None) -> list:
 def python(pattern: str | None) -> list:
     report = FOLDER / "python.xml"
     report.unlink(missing_ok=True)
-    folders = [ROOT / "Tests" / name for name in ("Journey", "Conformance") if (ROOT / "Tests" / name).is_dir()]
+    folders = [ROOT / "Tests" / name for name in ("Journey", "Conformance", "Hostile") if (ROOT / "Tests" / name).is_dir()]
     command = [VENV_PYTHON, "-m", "pytest", "-v", "--tb=short", f"--rootdir={ROOT}", "-c", os.devnull,
                "-p", "no:cacheprovider", "--import-mode=importlib", f"--junit-xml={report}", *folders]
     if pattern:

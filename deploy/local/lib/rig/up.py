@@ -26,7 +26,12 @@ def main() -> int:
             say(line)
         say("Ctrl-C stops everything.")
         reported = set()
+        told = len(stack.mail.all())
         while not asked.wait(1):
+            # In the file a long link may be broken over two lines; here it can be clicked.
+            for mail in stack.mail.all()[told:]:
+                told += 1
+                say(" ".join([f"Mail to {mail.to}: {mail.subject}", *mail.links]))
             for name, code in stack.dead().items():
                 if name not in reported:
                     reported.add(name)
