@@ -12,6 +12,7 @@ package final class TLSContext: Sendable {
   private let current: Mutex<Handle>
 
   private init(_ role: Role) throws(StreamError) {
+    TLSLibrary.prepare()
     self.role = role
     current = Mutex(try Self.load(role))
   }

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Events
 internal import Glibc
 internal import Synchronization
@@ -17,9 +18,10 @@ package enum ProcessSignals {
     return (descriptors[0], descriptors[1])
   }()
 
-  /// Takes the signals over; called first in `main`.
+  /// Takes the signals over and readies what is of the whole process; called first in `main`.
   package static func takeOver() {
     signal(SIGPIPE, SIG_IGN)
+    TLSLibrary.prepare()
     precondition(channel.reader >= 0, "a process has room for a pipe at its start")
     for number in [SIGTERM, SIGINT, SIGHUP] {
       signal(number) { received in
