@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import handmade  # noqa: E402
 import peer_server  # noqa: E402
-import wire  # noqa: E402
 from processes import CERTIFICATE, KEY, interop_server  # noqa: E402
 
 
@@ -43,6 +43,6 @@ def tls_peer():
 @pytest.fixture
 def connection(plain_server):
     """A hand-made client on a connection of its own."""
-    client = wire.Client(plain_server.port)
+    client = handmade.Client(plain_server.port)
     yield client
     client.close()

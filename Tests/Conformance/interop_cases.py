@@ -1,6 +1,7 @@
 """The client's side of gRPC's interoperability cases on grpcio, from their public descriptions. One function for each
 case; it takes a way to open channels and fails by assertion."""
 
+import os
 import queue
 from contextlib import contextmanager
 
@@ -15,6 +16,8 @@ REQUEST_SIZES = [27182, 8, 1828, 45904]
 LARGE_RESPONSE, LARGE_REQUEST = 314159, 271828
 INITIAL = "x-grpc-test-echo-initial"
 TRAILING = "x-grpc-test-echo-trailing-bin"
+#: The calls of each soak; AFTERTHOUGHTS_SOAK_CALLS sets another number.
+SOAK_CALLS = int(os.environ.get("AFTERTHOUGHTS_SOAK_CALLS", "10"))
 #: So that a fault fails a test instead of holding it up; no case is about this time.
 PATIENCE_SECONDS = 60
 
@@ -206,14 +209,14 @@ def timeout_on_sleeping_server(channel):
     requests.end()
 
 
-def rpc_soak(channel, count: int = 20):
+def rpc_soak(channel):
     stub = Stub(channel())
-    for _ in range(count):
+    for _ in range(SOAK_CALLS):
         large_call(stub)
 
 
-def channel_soak(channel, count: int = 10):
-    for _ in range(count):
+def channel_soak(channel):
+    for _ in range(SOAK_CALLS):
         opened = channel()
         large_call(Stub(opened))
         opened.close()

@@ -9,6 +9,7 @@ from processes import AUTHORITY, interop_client
 
 CASES = [case.__name__ for case in interop_cases.CASES]
 TRANSPORTS = ["plain", "tls"]
+SOAK = ["--count", str(interop_cases.SOAK_CALLS)]
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_interop_grpcio_calls_our_server(case, transport, channel):
 def test_interop_our_client_calls_grpcio(case, transport, request):
     port = request.getfixturevalue(f"{transport}_peer")
     # A service on grpcio is not told whether a request was compressed.
-    held, said = interop_client(case, port, "--no-probe", tls=transport == "tls")
+    held, said = interop_client(case, port, "--no-probe", *SOAK, tls=transport == "tls")
     assert held, said
 
 
@@ -52,7 +53,7 @@ def test_interop_our_client_calls_grpcio(case, transport, request):
 @pytest.mark.parametrize("case", CASES)
 def test_interop_our_client_calls_our_server(case, transport, request):
     server = request.getfixturevalue(f"{transport}_server")
-    held, said = interop_client(case, server.port, tls=transport == "tls")
+    held, said = interop_client(case, server.port, *SOAK, tls=transport == "tls")
     assert held, said
 
 

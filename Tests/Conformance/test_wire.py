@@ -10,13 +10,13 @@ from hyperframe.frame import (
     ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame, PingFrame, RstStreamFrame, SettingsFrame,
 )
 
-import wire
+import handmade
 from interop_protos import (
     Empty, HealthCheckRequest, HealthCheckResponse, SimpleRequest, SimpleResponse, StreamingInputCallRequest,
     StreamingInputCallResponse, StreamingOutputCallRequest, StreamingOutputCallResponse,
 )
 from processes import interop_server
-from wire import decoded, headers, message, messages, unpadded
+from handmade import decoded, headers, message, messages, unpadded
 
 OK, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, RESOURCE_EXHAUSTED = 0, 3, 4, 5, 8
 UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 12, 13, 14
@@ -484,7 +484,7 @@ def test_wire_compression_is_offered(connection):
 # Health
 
 
-def health(connection, name: str) -> wire.Answer:
+def health(connection, name: str) -> handmade.Answer:
     request = message(HealthCheckRequest(service=name).SerializeToString())
     return connection.call(headers(path="/grpc.health.v1.Health/Check"), request)
 
@@ -525,7 +525,7 @@ def test_wire_reset_by_the_client_ends_one_call_alone(connection):
 
 
 def test_wire_refusal_of_a_stream_too_many_says_that_it_was_not_processed(plain_server):
-    client = wire.Client(plain_server.port)
+    client = handmade.Client(plain_server.port)
     # The limit is not known yet: a client that knows it and breaks it loses its connection.
     open_ones = [client.begin(headers("FullDuplexCall")) for _ in range(STREAMS_MAX)]
     extra = client.begin(headers("EmptyCall"))
@@ -539,7 +539,7 @@ def test_wire_refusal_of_a_stream_too_many_says_that_it_was_not_processed(plain_
 
 def test_wire_shutdown_says_goodbye_twice_and_answers_what_it_took():
     with interop_server() as server:
-        client = wire.Client(server.port)
+        client = handmade.Client(server.port)
         first = client.begin(headers("FullDuplexCall"))
         client.data(first, output(1), end=False)
         client.until(lambda frame: isinstance(frame, DataFrame))
@@ -565,7 +565,7 @@ def test_wire_shutdown_says_goodbye_twice_and_answers_what_it_took():
 
 
 def test_wire_keepalive_pings_are_answered_and_too_many_end_the_connection(plain_server):
-    client = wire.Client(plain_server.port)
+    client = handmade.Client(plain_server.port)
     client.send(PingFrame(0, b"12345678"))
     answer = client.until(lambda frame: isinstance(frame, PingFrame))
     assert "ACK" in answer.flags and answer.opaque_data == b"12345678"

@@ -8,15 +8,15 @@ import socket
 import pytest
 from hyperframe.frame import DataFrame, GoAwayFrame, RstStreamFrame
 
-import wire
+import handmade
 from interop_protos import SimpleResponse
 from processes import interop_client
-from wire import message
+from handmade import message
 
 RESPONSE = [(":status", "200"), ("content-type", "application/grpc")]
 
 
-def answer(peer: wire.Server, stream: int):
+def answer(peer: handmade.Server, stream: int):
     """EmptyCall's answer."""
     peer.send(peer.block(stream, RESPONSE), DataFrame(stream, message(b"")),
               peer.block(stream, [("grpc-status", "0")], end=True))
@@ -24,7 +24,7 @@ def answer(peer: wire.Server, stream: int):
 
 def outcome(script, case: str = "empty_unary") -> str:
     """What one run of the client says: `passed: CASE` or `failed: CODE REASON: MESSAGE`."""
-    with wire.server(script) as port:
+    with handmade.server(script) as port:
         return interop_client(case, port)[1].rstrip("\n")
 
 
