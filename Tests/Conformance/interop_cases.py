@@ -1,7 +1,6 @@
 """The client's side of gRPC's interoperability cases on grpcio, from their public descriptions. One function for each
 case; it takes a way to open channels and fails by assertion."""
 
-import os
 import queue
 from contextlib import contextmanager
 
@@ -10,14 +9,13 @@ import grpc
 from interop_protos import (
     Empty, SimpleRequest, StreamingInputCallRequest, StreamingOutputCallRequest, Stub,
 )
+from processes import SOAK_CALLS
 
 RESPONSE_SIZES = [31415, 9, 2653, 58979]
 REQUEST_SIZES = [27182, 8, 1828, 45904]
 LARGE_RESPONSE, LARGE_REQUEST = 314159, 271828
 INITIAL = "x-grpc-test-echo-initial"
 TRAILING = "x-grpc-test-echo-trailing-bin"
-#: The calls of each soak; AFTERTHOUGHTS_SOAK_CALLS sets another number.
-SOAK_CALLS = int(os.environ.get("AFTERTHOUGHTS_SOAK_CALLS", "10"))
 #: So that a fault fails a test instead of holding it up; no case is about this time.
 PATIENCE_SECONDS = 60
 

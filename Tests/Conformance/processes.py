@@ -12,8 +12,12 @@ from rig.layout import TLS, executables  # noqa: E402
 
 #: The certificate that interop-server shows, one of the local services'.
 CERTIFICATE, KEY, AUTHORITY = TLS / "gateway.pem", TLS / "gateway.key", TLS / "ca.pem"
-#: So that a fault fails a test instead of holding it up. A soak of many calls takes its time.
-PATIENCE_SECONDS = 120 if "AFTERTHOUGHTS_SOAK_CALLS" not in os.environ else 3600
+#: As for Tests/Hostile: everything in its full size.
+FULL = os.environ.get("AFTERTHOUGHTS_FULL") == "1"
+#: The calls of each soak.
+SOAK_CALLS = int(os.environ.get("AFTERTHOUGHTS_SOAK_CALLS", "1000" if FULL else "10"))
+#: So that a fault fails a test instead of holding it up. Calls of a soak take their time.
+PATIENCE_SECONDS = 120 + SOAK_CALLS
 
 
 def program(name: str) -> Path:

@@ -1,6 +1,7 @@
 """Our codec against PyPI's protobuf, on random messages of every type of the API.
 
-AFTERTHOUGHTS_CODEC_MESSAGES=100000 sets the messages of each type, AFTERTHOUGHTS_CODEC_SEED what they are made from.
+AFTERTHOUGHTS_CODEC_MESSAGES sets the messages of each type (AFTERTHOUGHTS_FULL=1: 100,000), AFTERTHOUGHTS_CODEC_SEED
+what they are made from.
 
 One difference is meant: a single sub-message that comes twice is refused, where PyPI merges the two; no writer sends
 that. (Damaged messages, of which we refuse more than PyPI does, are the business of Tests/ProtobufTests.)"""
@@ -16,14 +17,14 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from grpc_tools import protoc
 
-from processes import program
+from processes import FULL, program
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests" / "CProtobufTests"))
 
 from oracle import fill  # noqa: E402
 
-MESSAGES = int(os.environ.get("AFTERTHOUGHTS_CODEC_MESSAGES", "100"))
+MESSAGES = int(os.environ.get("AFTERTHOUGHTS_CODEC_MESSAGES", "100000" if FULL else "100"))
 SEED = os.environ.get("AFTERTHOUGHTS_CODEC_SEED", "20261130")
 BATCH = 500
 #: Fields of a newer version: a varint, a string, a group of bytes.

@@ -5,11 +5,11 @@ import grpc
 import pytest
 
 import interop_cases
-from processes import AUTHORITY, interop_client
+from processes import AUTHORITY, SOAK_CALLS, interop_client
 
 CASES = [case.__name__ for case in interop_cases.CASES]
 TRANSPORTS = ["plain", "tls"]
-SOAK = ["--count", str(interop_cases.SOAK_CALLS)]
+SOAK = ["--count", str(SOAK_CALLS)]
 
 
 @pytest.fixture

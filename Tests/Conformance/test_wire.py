@@ -537,6 +537,14 @@ def test_wire_refusal_of_a_stream_too_many_says_that_it_was_not_processed(plain_
     client.close()
 
 
+def test_wire_stream_limit_that_is_acknowledged_may_not_be_broken(connection):
+    connection.until(lambda frame: isinstance(frame, SettingsFrame) and "ACK" not in frame.flags)
+    for _ in range(STREAMS_MAX + 1):
+        connection.begin(headers("FullDuplexCall"))
+    goaway = connection.until(lambda frame: isinstance(frame, GoAwayFrame))
+    assert goaway.error_code == PROTOCOL_ERROR
+
+
 def test_wire_shutdown_says_goodbye_twice_and_answers_what_it_took():
     with interop_server() as server:
         client = handmade.Client(server.port)
