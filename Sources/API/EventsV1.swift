@@ -96,7 +96,21 @@ extension EventsV1 {
       name: "afterthoughts.events.v1.EventService",
       methods: [
         subscribe,
-      ])
+      ],
+      files: """
+        Cv8BCh9nb29nbGUvcHJvdG9idWYvdGltZXN0YW1wLnByb3RvEg9nb29nbGUucHJvdG9idWYiOwoJVGltZXN0YW1wEhgKB3Nl\
+        Y29uZHMYASABKANSB3NlY29uZHMSFAoFbmFub3MYAiABKAVSBW5hbm9zQoUBChNjb20uZ29vZ2xlLnByb3RvYnVmQg5UaW1l\
+        c3RhbXBQcm90b1ABWjJnb29nbGUuZ29sYW5nLm9yZy9wcm90b2J1Zi90eXBlcy9rbm93bi90aW1lc3RhbXBwYvgBAaICA0dQ\
+        QqoCHkdvb2dsZS5Qcm90b2J1Zi5XZWxsS25vd25UeXBlc2IGcHJvdG8zCsYECiRhZnRlcnRob3VnaHRzL2V2ZW50cy92MS9l\
+        dmVudHMucHJvdG8SF2FmdGVydGhvdWdodHMuZXZlbnRzLnYxGh9nb29nbGUvcHJvdG9idWYvdGltZXN0YW1wLnByb3RvIt8B\
+        CgVFdmVudBIaCghwb3NpdGlvbhgBIAEoA1IIcG9zaXRpb24SDgoCaWQYAiABKAlSAmlkEhIKBHR5cGUYAyABKAlSBHR5cGUS\
+        HQoKc3ViamVjdF9pZBgEIAEoCVIJc3ViamVjdElkEjsKC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRp\
+        bWVzdGFtcFIKY3JlYXRlVGltZRIYCgdwYXlsb2FkGAYgASgMUgdwYXlsb2FkEiAKC3RyYWNlcGFyZW50GAcgASgJUgt0cmFj\
+        ZXBhcmVudCI5ChBTdWJzY3JpYmVSZXF1ZXN0EiUKDmFmdGVyX3Bvc2l0aW9uGAEgASgDUg1hZnRlclBvc2l0aW9uIkkKEVN1\
+        YnNjcmliZVJlc3BvbnNlEjQKBWV2ZW50GAEgASgLMh4uYWZ0ZXJ0aG91Z2h0cy5ldmVudHMudjEuRXZlbnRSBWV2ZW50MnQK\
+        DEV2ZW50U2VydmljZRJkCglTdWJzY3JpYmUSKS5hZnRlcnRob3VnaHRzLmV2ZW50cy52MS5TdWJzY3JpYmVSZXF1ZXN0Giou\
+        YWZ0ZXJ0aG91Z2h0cy5ldmVudHMudjEuU3Vic2NyaWJlUmVzcG9uc2UwAWIGcHJvdG8z
+        """)
   }
 
   /// The log of one publisher. Every service that publishes serves it; callers are the other services, by certificate.

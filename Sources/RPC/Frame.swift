@@ -15,6 +15,14 @@ enum Frame {
     return bytes
   }
 
+  /// Bytes that are a message already, behind their frame header.
+  static func encode(_ message: [UInt8]) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: prefixLength)
+    bytes += message
+    setPrefix(0, &bytes)
+    return bytes
+  }
+
   /// A framed message with its content compressed; the frame itself where that would not make it shorter.
   static func compressed(_ frame: [UInt8]) -> [UInt8] {
     guard frame.count - prefixLength >= compressedBytesMin, var bytes = Gzip.compress(frame, from: prefixLength) else {

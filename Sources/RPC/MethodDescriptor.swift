@@ -52,13 +52,14 @@ package struct ServiceDescriptor: Sendable {
   package let name: String
   /// In the proto's order.
   package let methods: [MethodDescriptor]
-  /// The serialised `FileDescriptorProto` of the file that declares it, for reflection; empty when unknown.
-  package let fileDescriptor: [UInt8]
+  /// For reflection: base64 of the serialised `google.protobuf.FileDescriptorSet` of the file that declares it and of
+  /// all that this imports, without comments; empty when unknown. Static text costs nothing until somebody asks.
+  package let files: StaticString
 
-  package init(name: String, methods: [MethodDescriptor], fileDescriptor: [UInt8] = []) {
+  package init(name: String, methods: [MethodDescriptor], files: StaticString = "") {
     self.name = name
     self.methods = methods
-    self.fileDescriptor = fileDescriptor
+    self.files = files
   }
 }
 

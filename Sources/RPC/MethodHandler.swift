@@ -17,7 +17,7 @@ package struct MethodHandler: Sendable {
   /// Responses are compressed for clients that take gzip, unless the call or a single message asks otherwise.
   private(set) var compressesResponses = false
 
-  private init(method: MethodDescriptor, body: Body) {
+  init(method: MethodDescriptor, body: Body) {
     self.method = method
     self.body = body
   }

@@ -20,7 +20,8 @@ package final class Server: Sendable {
   package init(configuration: ServerConfiguration, services: [any Service], group: EventLoopGroup) {
     self.configuration = configuration
     self.group = group
-    let table = MethodTable(services)
+    let table = MethodTable(
+      configuration.servesReflection ? services + [ReflectionService(services: services)] : services)
     let totals = ServerTotals(configuration.limits)
     loops = group.loops.map { ServerLoop(loop: $0, configuration: configuration, table: table, totals: totals) }
   }

@@ -8,6 +8,9 @@ package struct ServerConfiguration: Sendable {
   /// nil serves plaintext.
   package var tls: TLSContext?
   package var limits = ServerLimits()
+  /// Serves `grpc.reflection.v1` and `v1alpha` too, which tell every caller that `admit` and `authenticate` let through
+  /// all that the server can do.
+  package var servesReflection = false
   /// Decides who calls when that needs no waiting: true when decided, false to leave it to `authenticate`. Runs on the
   /// call's loop; throws a `ServiceError` to refuse.
   package var admit: (@Sendable (inout CallContext) throws -> Bool)?

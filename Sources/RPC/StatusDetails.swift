@@ -143,6 +143,9 @@ struct DetailWriter {
     output.append(contentsOf: value.utf8)
   }
 
+  /// Adds fields that are in wire form already.
+  mutating func raw(_ fields: [UInt8]) { output += fields }
+
   mutating func bytes(_ field: UInt64, _ message: DetailWriter) { bytes(field, message.output) }
 
   mutating func bytes(_ field: UInt64, _ value: [UInt8]) {

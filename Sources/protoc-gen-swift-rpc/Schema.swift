@@ -12,6 +12,9 @@ struct File {
   let messages: [MessageType]
   let enums: [EnumType]
   let services: [ServiceType]
+  let imports: [String]
+  /// The `FileDescriptorProto` without its comments.
+  let serialized: [UInt8]
 }
 
 struct MessageType {
@@ -136,6 +139,13 @@ extension File {
     }
     services = pointers(file.service, file.n_service).enumerated().map {
       ServiceType($0.element, scope: scope, path: [6, Int32($0.offset)], comments)
+    }
+    imports = (0..<file.n_dependency).map { text(file.dependency[$0]) }
+    var bare = file
+    bare.source_code_info = nil
+    serialized = [UInt8](unsafeUninitializedCapacity: google__protobuf__file_descriptor_proto__get_packed_size(&bare)) {
+      // Safety: it writes as many bytes as it has just said.
+      $1 = google__protobuf__file_descriptor_proto__pack(&bare, $0.baseAddress)
     }
   }
 }

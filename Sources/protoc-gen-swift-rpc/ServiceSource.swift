@@ -4,9 +4,11 @@ struct ServiceSource {
   private let service: ServiceType
   private let types: Types
   private let namespace: String
+  private let fileSet: [UInt8]
   private var methodsName: String { "\(namespace).\(service.name)Methods" }
 
-  init(_ service: ServiceType, _ types: Types, namespace: String) {
+  init(_ service: ServiceType, _ types: Types, namespace: String, fileSet: [UInt8]) {
+    self.fileSet = fileSet
     self.service = service
     self.types = types
     self.namespace = namespace
@@ -37,7 +39,12 @@ struct ServiceSource {
       source.line("  name: \"\(service.fullName)\",")
       source.line("  methods: [")
       source.indented(service.methods.map { "  \(Names.escaped(Names.function($0.name)))," })
-      source.line("  ])")
+      source.line("  ],")
+      source.line("  files: \"\"\"")
+      let lines = Array(Base64Lines(fileSet))
+      for line in lines.dropLast() { source.line("    \(line)\\") }
+      source.line("    \(lines.last ?? "")")
+      source.line("    \"\"\")")
     }
   }
 
