@@ -334,6 +334,8 @@ package final class ByteStream: EventHandler, @unchecked Sendable {
     case .done:
       peerIdentity = tls.peerIdentity
       negotiatedProtocol = tls.negotiatedProtocol
+      // RFC 9113 §3.3: HTTP/2 over TLS is agreed on, not assumed.
+      guard negotiatedProtocol != nil else { return finish(StreamError.tls("no protocol agreed on")) }
       if case .identity(let name) = expected, peerIdentity != name {
         return finish(StreamError.wrongIdentity(peerIdentity ?? "unnamed"))
       }

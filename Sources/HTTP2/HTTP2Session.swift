@@ -27,6 +27,14 @@ package final class HTTP2Session: @unchecked Sendable {
   private(set) var isTerminating = false
   private var isSettled = false
   private var handshakeTimer: LoopTimer?
+  /// Why the peer was sent away, when it was: a short name for a log line and a counter.
+  package private(set) var fault: String?
+  private var drainReason: StaticString = ""
+  private var isGreeted = false
+  /// The peer has acknowledged our SETTINGS.
+  var areSettingsKnown = false
+  /// Resets that `invalidFrameReceived` has counted and that are not sent yet.
+  private var countedResets = 0
   private var watchTimer: LoopTimer?
   /// The stream whose header block has begun and is not whole; 0 for none.
   var openHeaderBlock: Int32 = 0
@@ -54,7 +62,10 @@ package final class HTTP2Session: @unchecked Sendable {
     nghttp2_session_set_user_data(raw, Unmanaged.passUnretained(self).toOpaque())
     transport.delegate = self
     submitSettings()
-    handshakeTimer = loop.schedule(after: limits.handshakeTimeout) { transport.abort() }
+    handshakeTimer = loop.schedule(after: limits.handshakeTimeout) { [self] in
+      blame("handshake_timeout")
+      transport.abort()
+    }
   }
 
   deinit {
@@ -64,7 +75,7 @@ package final class HTTP2Session: @unchecked Sendable {
   private func submitSettings() {
     var entries = [
       nghttp2_settings_entry(
-        settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(limits.streamsMax)),
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(Int32.max)),
       nghttp2_settings_entry(
         settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: UInt32(limits.streamWindowBytes)),
       nghttp2_settings_entry(
@@ -110,9 +121,10 @@ package final class HTTP2Session: @unchecked Sendable {
   // MARK: The end
 
   /// Lets the streams that are open finish and takes no others: GOAWAY with the highest id, a PING, at its answer
-  /// GOAWAY with the real last id (a client sends the last one at once).
-  package func startDraining() {
+  /// GOAWAY with the real last id and `reason` (a client sends the last one at once).
+  package func startDraining(_ reason: StaticString = "") {
     guard drain == .none, !isClosed else { return }
+    drainReason = reason
     let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
     if role == .server {
       drain = .noticed
@@ -133,7 +145,8 @@ package final class HTTP2Session: @unchecked Sendable {
     guard drain == .noticed, (0..<8).allSatisfy({ payload[$0] == Nghttp2.drainPing[$0] }) else { return }
     drain = .announced
     let last = nghttp2_session_get_last_proc_stream_id(raw)
-    nghttp2_submit_goaway(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, 0, nil, 0)
+    nghttp2_submit_goaway(
+      raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, 0, drainReason.utf8Start, drainReason.utf8CodeUnitCount)
     scheduleFlush()
   }
 
@@ -194,7 +207,7 @@ package final class HTTP2Session: @unchecked Sendable {
       let count = nghttp2_session_mem_send(raw, &bytes)
       guard count >= 0 else { return transport.abort() }
       guard count > 0 else { break }
-      transport.write(UnsafeRawBufferPointer(start: bytes, count: count))
+      if isGreeted { transport.write(UnsafeRawBufferPointer(start: bytes, count: count)) } else { greet(bytes, count) }
       framedBytes += count
       if isClosed { return }
     }
@@ -211,16 +224,47 @@ package final class HTTP2Session: @unchecked Sendable {
   func permits(_ event: FloodGuard.Event) -> Bool {
     if isTerminating { return false }
     if guardState.allows(event, at: .now()) { return true }
-    Log.warning("http2_flood", ["frame": .text("\(event)"), "peer": .text(transport.peerAddress.description)])
+    blame("flood_\(event)")
     terminate(.enhanceYourCalm, event == .ping ? "too_many_pings" : "flood")
     return false
+  }
+
+  /// nghttp2 has answered a frame with a reset or with GOAWAY; false after the peer has been sent away.
+  func invalidFrameReceived() -> Bool {
+    countedResets += 1
+    return permits(.resetSent)
+  }
+
+  /// A reset was sent. nghttp2 makes some without telling of an invalid frame; they count as well.
+  func resetSent(_ code: HTTP2ErrorCode) {
+    guard role == .server, code != .noError else { return }
+    // A peer that does not know the limit yet may pass it.
+    guard code != .refusedStream || areSettingsKnown else { return }
+    if countedResets > 0 { countedResets -= 1 } else { _ = permits(.resetSent) }
+  }
+
+  /// Notes why the connection ends; the first reason counts.
+  func blame(_ reason: String) {
+    if fault == nil { fault = reason }
+  }
+
+  /// nghttp2 ends the whole connection of a peer that opens one stream too many, where RFC 9113 §5.1.2 asks for the
+  /// stream alone. So it knows no limit, `beginHeaders` keeps it, and the first entry of our SETTINGS is filled in here.
+  private func greet(_ bytes: UnsafePointer<UInt8>?, _ count: Int) {
+    isGreeted = true
+    var frame = Array(UnsafeBufferPointer(start: bytes, count: count))
+    let value = Nghttp2.firstSettingOffset + 2
+    if role == .server, frame.count >= value + 4 {
+      for index in 0..<4 { frame[value + index] = UInt8(truncatingIfNeeded: limits.streamsMax >> (24 - 8 * index)) }
+    }
+    transport.write(frame)
   }
 
   /// The same for a PING; a client's also counts by gRPC's rules for keepalive.
   func permitsPing() -> Bool {
     guard permits(.ping) else { return false }
     guard role == .server, !guardState.allowsKeepalive(hasStreams: streamCount > 0, at: .now()) else { return true }
-    Log.warning("http2_too_many_pings", ["peer": .text(transport.peerAddress.description)])
+    blame("flood_keepalive")
     terminate(.enhanceYourCalm, "too_many_pings")
     return false
   }
@@ -259,7 +303,10 @@ extension HTTP2Session: ByteStreamDelegate {
     guard !isClosed, !isTerminating else { return }
     if notesReceipt { noteReceipt() }
     let count = nghttp2_session_mem_recv(raw, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
-    if count < 0, !isClosed { isTerminating = true }
+    if count < 0, !isClosed {
+      isTerminating = true
+      blame("protocol_error")
+    }
     delegate?.received()
     scheduleFlush()
   }
@@ -270,6 +317,10 @@ extension HTTP2Session: ByteStreamDelegate {
     guard !isClosed else { return }
     isClosed = true
     handshakeTimer?.cancel()
+    if !isSettled, let error = error as? StreamError, case .tls = error { blame("tls_handshake") }
+    if let fault {
+      Log.warning("connection_ended", ["reason": .text(fault), "peer": .text(transport.peerAddress.description)])
+    }
     watchTimer?.cancel()
     budget()
     while let stream = firstStream {
@@ -303,7 +354,7 @@ extension HTTP2Session {
     let outputLooks = outputStall.look(isWaiting: unsent > 0, progress: framedBytes - unsent)
     let looksMax = (limits.writeStallTimeout / watchInterval).rounded(.up)
     if Double(headerLooks) > limits.headerBlockTimeout / watchInterval || Double(outputLooks) > looksMax {
-      Log.warning("http2_stalled", ["peer": .text(transport.peerAddress.description)])
+      blame("stalled")
       transport.abort()
       return true
     }
@@ -329,7 +380,7 @@ extension HTTP2Session {
     let isWithin = outputBudget.add(held - budgetedBytes)
     budgetedBytes = held
     guard !isWithin else { return }
-    Log.warning("http2_output_budget_spent", ["peer": .text(transport.peerAddress.description)])
+    blame("output_budget")
     transport.abort()
   }
 }

@@ -6,6 +6,8 @@ internal import Primitives
 /// Safety: nghttp2 passes each callback the user data that `HTTP2Session.init` set, and calls back only from within
 /// `nghttp2_session_mem_recv` and `nghttp2_session_mem_send`, which a live session calls on its loop.
 enum Nghttp2 {
+  /// Where the first entry of a SETTINGS frame begins.
+  static let firstSettingOffset = 9
   static let drainPing: [UInt8] = Array("goodbye!".utf8)
 
   static func makeSession(_ role: HTTP2Session.Role, _ limits: HTTP2Limits) -> OpaquePointer {
@@ -65,7 +67,7 @@ enum Nghttp2 {
       guard session.role == .server, let frame, frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
       session.openHeaderBlock = frame.pointee.hd.stream_id
       let stream = HTTP2Stream(session: session, id: frame.pointee.hd.stream_id)
-      guard let handler = session.delegate?.accept(stream) else {
+      guard session.streamCount < session.limits.streamsMax, let handler = session.delegate?.accept(stream) else {
         nghttp2_submit_rst_stream(raw, 0, stream.id, HTTP2ErrorCode.refusedStream.rawValue)
         return 0
       }
@@ -131,7 +133,7 @@ enum Nghttp2 {
             stream.isRemoteEnded = true
             stream.handler?.ended()
           }
-        } else if head.length == 0 {
+        } else if head.length <= frame.pointee.data.padlen {
           return session.permits(.emptyData) ? 0 : stop
         }
       default: return control(session, frame, head)
@@ -152,7 +154,10 @@ enum Nghttp2 {
         if let start = bytes.bindMemory(to: UInt8.self).baseAddress { session.pingAnswered(start) }
       }
     case NGHTTP2_SETTINGS.rawValue:
-      if isAck { return 0 }
+      if isAck {
+        session.areSettingsKnown = true
+        return 0
+      }
       session.peerSettled()
       return session.permits(.settings) ? 0 : stop
     case NGHTTP2_RST_STREAM.rawValue: return session.permits(.resetReceived) ? 0 : stop
@@ -169,7 +174,7 @@ enum Nghttp2 {
 
   /// nghttp2 has answered a frame that breaks the protocol; a peer may not make it do so without end.
   private static let invalidFrame: nghttp2_on_invalid_frame_recv_callback = { _, frame, _, userData in
-    with(userData) { session in session.permits(.resetSent) ? 0 : stop }
+    with(userData) { session in session.invalidFrameReceived() ? 0 : stop }
   }
 
   /// Also called for a request that was never sent, because it was reset before or because the peer takes none any more.
@@ -192,7 +197,12 @@ enum Nghttp2 {
       let head = frame.pointee.hd
       switch UInt32(head.type) {
       case NGHTTP2_DATA.rawValue: session.guardState.dataSent()
-      case NGHTTP2_GOAWAY.rawValue: session.goAwaySent()
+      case NGHTTP2_RST_STREAM.rawValue:
+        session.resetSent(HTTP2ErrorCode(rawValue: frame.pointee.rst_stream.error_code))
+      case NGHTTP2_GOAWAY.rawValue:
+        // What was not blamed before broke the protocol.
+        if frame.pointee.goaway.error_code != 0 { session.blame("protocol_error") }
+        session.goAwaySent()
       case NGHTTP2_HEADERS.rawValue:
         session.guardState.answerSent()
         guard session.role == .server, head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 else { return 0 }

@@ -8,12 +8,15 @@ struct InboundMessages {
     case wait
   }
 
+  /// What a waiting message costs beside its bytes, so that empty ones cannot pile up either.
+  private static let messageOverhead = 32
+
   private var messages: [(bytes: [UInt8], isCompressed: Bool)] = []
   private var head = 0
   private var failure: (any Error)?
   private var ending: Step?
   private var waiter: UnsafeContinuation<Void, Never>?
-  /// Bytes of the waiting messages.
+  /// Bytes of the waiting messages and what they cost beside.
   private(set) var byteCount = 0
   /// Whether the message that the reader got last had come compressed.
   private(set) var wasCompressed = false
@@ -22,7 +25,7 @@ struct InboundMessages {
 
   mutating func append(_ message: [UInt8], isCompressed: Bool) {
     messages.append((message, isCompressed))
-    byteCount += message.count
+    byteCount += message.count + Self.messageOverhead
     wake()
   }
 
@@ -48,7 +51,7 @@ struct InboundMessages {
       wasCompressed = messages[head].isCompressed
       messages[head].bytes = []
       head += 1
-      byteCount -= message.count
+      byteCount -= message.count + Self.messageOverhead
       if head == messages.count {
         messages.removeAll(keepingCapacity: true)
         head = 0

@@ -93,6 +93,7 @@ final class ServerLoop: @unchecked Sendable {
   private let totals: ServerTotals
   private var onEmpty: (() -> Void)?
   private var isDraining = false
+  private var refusalLoggedAt: Monotonic?
 
   init(loop: EventLoop, configuration: ServerConfiguration, table: MethodTable, totals: ServerTotals) {
     self.loop = loop
@@ -106,10 +107,22 @@ final class ServerLoop: @unchecked Sendable {
 
   func accept(_ transport: ByteStream) {
     let host = transport.peerAddress.host
-    guard !isDraining, totals.admits(host) else { return transport.abort() }
+    guard !isDraining, totals.admits(host) else { return refuse(transport) }
     let connection = ServerConnection(self, host: host)
     connections[ObjectIdentifier(connection)] = connection
     connection.start(transport, totals.output)
+  }
+
+  /// Counts each connection that is one too many, and logs one a minute.
+  private func refuse(_ transport: ByteStream) {
+    transport.abort()
+    guard !isDraining else { return }
+    configuration.onConnectionFault?("too_many_connections")
+    let now = Monotonic.now()
+    if let last = refusalLoggedAt, last.duration(to: now) < .seconds(60) { return }
+    refusalLoggedAt = now
+    Log.warning(
+      "connection_refused", ["reason": "too_many_connections", "peer": .text(transport.peerAddress.description)])
   }
 
   func closed(_ connection: ServerConnection) {

@@ -21,6 +21,9 @@ package struct ServerConfiguration: Sendable {
   package var onCallEnd: (@Sendable (CallContext, ServiceError?, Duration, Int, Int) -> Void)?
   /// Told of each request that was refused before it reached a method. Runs on the connection's loop.
   package var onStrayRequest: (@Sendable (ServiceError) -> Void)?
+  /// Told of each connection that was refused or ended for what its peer did, by a short name such as `flood_ping`.
+  /// Runs on the connection's loop.
+  package var onConnectionFault: (@Sendable (String) -> Void)?
 
   package init(address: SocketAddress, tls: TLSContext? = nil) {
     self.address = address

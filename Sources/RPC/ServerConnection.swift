@@ -32,7 +32,7 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
     self.session = session
     watchIdleness()
     let age = server.configuration.limits.ageMax * Double.random(in: 0.9...1.1)
-    ageTimer = loop.schedule(after: age) { [self] in retire() }
+    ageTimer = loop.schedule(after: age) { [self] in retire("max_age") }
   }
 
   /// The other end, known once the handshake is over.
@@ -44,7 +44,7 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
     return peer
   }
 
-  func drain() { session?.startDraining() }
+  func drain(_ reason: StaticString = "") { session?.startDraining(reason) }
 
   func abort() { session?.abort() }
 
@@ -55,8 +55,10 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
 
   func handlerEnded() { handlerCount -= 1 }
 
-  private func retire() {
-    drain()
+  /// Takes no more calls; a peer that does not end the connection in time is cut off.
+  private func retire(_ reason: StaticString) {
+    drain(reason)
+    ageTimer?.cancel()
     ageTimer = loop.schedule(after: server.configuration.limits.ageGrace) { [self] in abort() }
   }
 
@@ -64,7 +66,7 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
   private func watchIdleness() {
     idleTimer = loop.schedule(after: server.configuration.limits.idleTimeout) { [self] in
       guard let session else { return }
-      if session.streamCount == 0, acceptedCount == acceptedAtLastCheck { return drain() }
+      if session.streamCount == 0, acceptedCount == acceptedAtLastCheck { return retire("max_idle") }
       acceptedAtLastCheck = acceptedCount
       watchIdleness()
     }
@@ -95,6 +97,7 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
   func closed(_ error: (any Error)?) {
     idleTimer?.cancel()
     ageTimer?.cancel()
+    if let fault = session?.fault { server.configuration.onConnectionFault?(fault) }
     session = nil
     server.closed(self)
   }

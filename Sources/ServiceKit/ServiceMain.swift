@@ -117,7 +117,9 @@ package enum ServiceMain {
     let tokens = try parts.tokens ?? AccessTokens(identity: runtime.neighbours.channel(to: "identity"))
     let gate = try Gate(services: services, access: access, tokens: tokens)
 
-    let configuration = try serverConfiguration(config, gate, CallMetrics(.server, metrics))
+    var configuration = try serverConfiguration(config, gate, CallMetrics(.server, metrics))
+    let faults = ConnectionFaults(metrics)
+    configuration.onConnectionFault = { faults.count($0) }
     let server = Server(configuration: configuration, services: services, group: group)
     let admin = try config.transport.adminListen.map { address in
       try AdminServer(address: address, loop: group.next(), metrics: metrics) { await health.isReady() }
