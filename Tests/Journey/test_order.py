@@ -36,8 +36,8 @@ def stack(prepared, request):
     prepared.stop()
 
 
-def page_status(browserless_address: str, method: str = "GET") -> int:
-    done = subprocess.run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", "-X", method, browserless_address],
+def page_status(address: str, method: str = "GET") -> int:
+    done = subprocess.run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", "-X", method, address],
                           capture_output=True, text=True, check=False)
     return int(done.stdout)
 
@@ -51,7 +51,8 @@ def wait_until(condition, seconds: float = 60) -> None:
 
 def test_every_start_order_ends_in_a_system_that_works_and_stops(stack, request):
     order = request.node.callspec.params["stack"]
-    people = People(stack, patience=0)
+    # Short, so that what stays unavailable is soon told.
+    people = People(stack, patience=5)
     eva = people.register("Eva Brandt", f"eva.{order}@example.org")
 
     # Without notifications the registration is done, and its mail follows.
@@ -61,7 +62,7 @@ def test_every_start_order_ends_in_a_system_that_works_and_stops(stack, request)
     stack.start_one("notifications")
     assert stack.mail.wait_for(account.email, seconds=60).link
 
-    # Without vault or entitlement's neighbour the rest answers; what needs vault says that it is unavailable.
+    # Without confirmation the rest answers; what needs it says that it is unavailable.
     anna = people.author("Anna Lindqvist", f"anna.{order}@example.org", eva)
     assert stack.terminate("confirmation") == 0
     with expect_error("UNAVAILABLE"):

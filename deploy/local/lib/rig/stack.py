@@ -163,10 +163,12 @@ class Stack:
         credentials = grpc.ssl_channel_credentials((TLS / "ca.pem").read_bytes())
         with grpc.secure_channel(self.layout.address(name), credentials,
                                  options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
-            # Both messages have one field; spelled out, so that this works before any stub is made.
+            # Both messages have one field; spelled out, so that this works before any stub is made. The empty name would
+            # stand for the process alone; the service's name includes its database.
             check = channel.unary_unary("/grpc.health.v1.Health/Check")
+            asked = f"afterthoughts.{name}.v1.{name.capitalize()}Service".encode()
             try:
-                return check(b"", timeout=2) == b"\x08\x01"
+                return check(b"\x0a" + bytes([len(asked)]) + asked, timeout=2) == b"\x08\x01"
             except grpc.RpcError:
                 return False
 
