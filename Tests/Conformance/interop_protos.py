@@ -10,7 +10,8 @@ from grpc_tools import protoc
 
 FOLDER = Path("/usr/share/grpc-proto")
 NAMES = ["grpc/testing/empty.proto", "grpc/testing/messages.proto", "grpc/testing/test.proto",
-         "grpc/health/v1/health.proto"]
+         "grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto",
+         "grpc/reflection/v1alpha/reflection.proto"]
 
 
 def _load() -> descriptor_pb2.FileDescriptorSet:
@@ -32,6 +33,8 @@ StreamingInputCallRequest = _CLASSES["grpc.testing.StreamingInputCallRequest"]
 StreamingInputCallResponse = _CLASSES["grpc.testing.StreamingInputCallResponse"]
 StreamingOutputCallRequest = _CLASSES["grpc.testing.StreamingOutputCallRequest"]
 StreamingOutputCallResponse = _CLASSES["grpc.testing.StreamingOutputCallResponse"]
+ReflectionRequest = {version: _CLASSES[f"grpc.reflection.{version}.ServerReflectionRequest"]
+                     for version in ("v1", "v1alpha")}
 HealthCheckRequest = _CLASSES["grpc.health.v1.HealthCheckRequest"]
 HealthCheckResponse = _CLASSES["grpc.health.v1.HealthCheckResponse"]
 

@@ -10,8 +10,6 @@ from interop_protos import FOLDER, NAMES
 from processes import AUTHORITY, PATIENCE_SECONDS
 from rig.layout import VENV
 
-REFLECTION = pytest.mark.xfail(reason="there is no reflection yet")
-
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory):
@@ -39,14 +37,12 @@ def test_interop_buf_curl_shows_a_status_with_its_details(tls_server, schema):
     assert "response_size" in json.dumps(error)
 
 
-@REFLECTION
 def test_interop_buf_curl_lists_methods_by_reflection(tls_server):
     done = curl(tls_server, "", "--list-methods")
     assert done.returncode == 0, done.stderr
     assert "grpc.testing.TestService/UnaryCall" in done.stdout.split()
 
 
-@REFLECTION
 def test_interop_buf_curl_calls_by_reflection(tls_server):
     done = curl(tls_server, "/grpc.testing.TestService/UnaryCall", "-d", '{"responseSize": 3}')
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,8 @@ internal import Primitives
 internal import RPC
 internal import ServiceKit
 
-/// `interop-server [--port N] [--tls --cert FILE --key FILE --ca FILE]`: gRPC's test service and health on the loopback
-/// until SIGTERM; says `listening on N` once it does. Without --port the system picks one.
+/// `interop-server [--port N] [--tls --cert FILE --key FILE --ca FILE]`: gRPC's test service, health and reflection on
+/// the loopback until SIGTERM; says `listening on N` once it does. Without --port the system picks one.
 @main
 enum Main {
   static func main() async {
@@ -14,6 +14,7 @@ enum Main {
       let options = try Options(CommandLine.arguments.dropFirst())
       var configuration = ServerConfiguration(address: .v4(0x7F00_0001, port: options.port))
       configuration.tls = try options.tls()
+      configuration.servesReflection = true
       let service = InteropService()
       let health = HealthService(services: [service], database: nil)
       let server = Server(configuration: configuration, services: [service, health], group: EventLoopGroup(count: 1))
