@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy" / "local" / "lib"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from rig.browser import Browser  # noqa: E402
 from rig.client import Client  # noqa: E402
