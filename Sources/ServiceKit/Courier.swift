@@ -93,7 +93,7 @@ package struct Courier: Sendable {
   }
 
   private func handOver(_ id: Identifier, _ sealed: [UInt8], _ attempts: Int) async throws -> Bool {
-    guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else { return false }
+    let key = try await dataKeys.serviceKey(in: database)
     let request = try NotificationsV1.SendRequest(serialized: try key.open(sealed, Courier.binding(id)))
     do {
       _ = try await client.send(request, CallOptions(timeout: .seconds(10)))

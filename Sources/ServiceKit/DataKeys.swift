@@ -41,11 +41,15 @@ package final class DataKeys: Sendable {
     return key
   }
 
-  /// Makes the service's own key, if it is the first start.
-  package func prepare(in database: Database) async throws {
-    if try await existingKey(for: DataKeys.serviceOwner, in: database) != nil { return }
-    _ = try await database.transaction { try await self.key(for: DataKeys.serviceOwner, in: $0) }
-    _ = try await existingKey(for: DataKeys.serviceOwner, in: database)
+  /// The service's own key, made at the first start.
+  package func serviceKey(in database: Database) async throws -> DataKey {
+    let owner = DataKeys.serviceOwner
+    if let key = try await existingKey(for: owner, in: database) { return key }
+    try await database.transaction { _ = try await self.key(for: owner, in: $0) }
+    guard let key = try await existingKey(for: owner, in: database) else {
+      throw ServiceError.unavailable("The key store changed meanwhile; try again.")
+    }
+    return key
   }
 
   private func stored(_ owner: Identifier, in transaction: Transaction) async throws -> DataKey? {

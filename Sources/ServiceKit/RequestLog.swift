@@ -41,9 +41,7 @@ package struct RequestLog: Sendable {
     _ requestID: String, _ request: some Message, _ context: CallContext, _ replayFor: Duration
   ) async throws -> Entry {
     let id = try Fields.identifier(requestID, "request_id")
-    guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else {
-      throw ServiceError.unavailable("The service has not finished starting.")
-    }
+    let key = try await dataKeys.serviceKey(in: database)
     let method = context.method.path
     return Entry(
       id: id, caller: context.caller.scope, method: method,

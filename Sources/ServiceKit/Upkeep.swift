@@ -7,7 +7,7 @@ enum Upkeep {
     var backoff = Backoff()
     while !Task.isCancelled {
       do {
-        try await runtime.dataKeys.prepare(in: runtime.database)
+        _ = try await runtime.dataKeys.serviceKey(in: runtime.database)
         let purged = try await runtime.requests.purge()
         Log.debug("old answers forgotten", ["count": .number(Int64(purged))])
         backoff.reset()

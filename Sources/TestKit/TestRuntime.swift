@@ -75,7 +75,7 @@ package enum TestRuntime {
       throw TestSetupFault(text: configuration.faults.joined(separator: "; "))
     }
     let dataKeys = DataKeys(keys: config.keys)
-    try await dataKeys.prepare(in: database.database)
+    _ = try await dataKeys.serviceKey(in: database.database)
     return ServiceRuntime(
       name: name, config: config, group: database.group, database: database.database,
       pool: BlockingPool(name: name, threads: 2, queueMax: 32),

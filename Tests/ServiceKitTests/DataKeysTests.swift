@@ -82,7 +82,7 @@ import Testing
     try await TestRuntime.with(name: "kit", migrations: []) { runtime in
       let count: Query = "SELECT count(*) FROM data_keys"
       #expect(try await runtime.database.query(count)[0].decode(Int.self) == 1)
-      try await DataKeys(keys: runtime.config.keys).prepare(in: runtime.database)
+      _ = try await DataKeys(keys: runtime.config.keys).serviceKey(in: runtime.database)
       #expect(try await runtime.database.query(count)[0].decode(Int.self) == 1)
     }
   }

@@ -165,9 +165,7 @@ extension ConfirmationService {
     let isAnswer: Bool
     let isCode: Bool
     do {
-      guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else {
-        throw ServiceError.unavailable("The service has not finished starting.")
-      }
+      let key = try await dataKeys.serviceKey(in: database)
       isCode = constantTimeEqual(
         key.authenticate(AttemptRules.codeMessage(request.code, attempt.id)), attempt.codeDigest)
       isAnswer = try await people.isAnswer(request.securityAnswer, of: attempt.administrator, context)

@@ -10,9 +10,7 @@ struct SignInThrottles: Sendable {
   let dataKeys: DataKeys
 
   func digest(emailKey: String) async throws -> [UInt8] {
-    guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else {
-      throw ServiceError.unavailable("The service has not finished starting.")
-    }
+    let key = try await dataKeys.serviceKey(in: database)
     return key.authenticate(Array("sign-in \(emailKey)".utf8))
   }
 

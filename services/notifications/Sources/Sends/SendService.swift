@@ -23,9 +23,7 @@ struct SendService: NotificationsV1.SendService {
   ) async throws -> NotificationsV1.SendResponse {
     let id = try Fields.identifier(request.requestID, "request_id")
     let template = try SendRules.check(request)
-    guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else {
-      throw ServiceError.unavailable("The service has not finished starting.")
-    }
+    let key = try await dataKeys.serviceKey(in: database)
     let content = request.serialized()
     let sealed = try key.seal(content, SendRules.binding(id))
     let digest = key.authenticate(content)

@@ -56,7 +56,7 @@ struct Sender: Sendable {
 
   private func attempt(_ send: DueSend) async {
     do {
-      guard let key = try await dataKeys.existingKey(for: DataKeys.serviceOwner, in: database) else { return }
+      let key = try await dataKeys.serviceKey(in: database)
       let request = try NotificationsV1.SendRequest(
         serialized: try key.open(send.sealed, SendRules.binding(send.id)))
       guard let template = Template(request.content), let addressee = request.addressee else {
