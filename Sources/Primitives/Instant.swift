@@ -39,10 +39,36 @@ package struct Instant: Hashable, Sendable, Comparable, CustomStringConvertible 
 
   /// RFC 3339 in UTC with microseconds, such as `2026-11-30T19:31:40.000000Z`.
   package var description: String {
-    let date = CivilDate(daysSinceEpoch: Int((Double(seconds) / 86400).rounded(.down)))
-    let second = Int(seconds) - date.daysSinceEpoch * 86400
-    let clock = [second / 3600, second / 60 % 60, second % 60].map { CivilDate.padded($0, 2) }.joined(separator: ":")
-    return "\(date)T\(clock).\(CivilDate.padded(Int(nanoseconds) / 1000, 6))Z"
+    var text: [UInt8] = []
+    append(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends the description, without making strings on the way.
+  package func append(to output: inout [UInt8]) {
+    let days = Int((Double(seconds) / 86400).rounded(.down))
+    let date = CivilDate(daysSinceEpoch: days)
+    let second = Int(seconds) - days * 86400
+    func number(_ value: Int, _ digits: Int, _ end: Unicode.Scalar) {
+      var divisor = 1
+      for _ in 1..<digits { divisor *= 10 }
+      while divisor > 0 {
+        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / divisor % 10))
+        divisor /= 10
+      }
+      output.append(UInt8(ascii: end))
+    }
+    if 0...9999 ~= date.year {
+      number(date.year, 4, "-")
+    } else {
+      output.append(contentsOf: "\(date.year)-".utf8)
+    }
+    number(date.month, 2, "-")
+    number(date.day, 2, "T")
+    number(second / 3600, 2, ":")
+    number(second / 60 % 60, 2, ":")
+    number(second % 60, 2, ".")
+    number(Int(nanoseconds) / 1000, 6, "Z")
   }
 }
 

@@ -54,8 +54,12 @@ package enum Log {
     let (service, least) = settings.withLock { $0 }
     guard level >= least else { return }
     var line: [UInt8] = []
-    line.reserveCapacity(256)
-    line.append(contentsOf: "{\"time\":\"\(Instant.now())\",\"level\":\"\(level.name)\",\"service\":".utf8)
+    line.reserveCapacity(512)
+    line.append(contentsOf: "{\"time\":\"".utf8)
+    Instant.now().append(to: &line)
+    line.append(contentsOf: "\",\"level\":\"".utf8)
+    line.append(contentsOf: level.name.utf8)
+    line.append(contentsOf: "\",\"service\":".utf8)
     JSONText.append(service, to: &line)
     line.append(contentsOf: ",\"event\":".utf8)
     JSONText.append(event, to: &line)
@@ -82,6 +86,12 @@ package enum JSONText {
   /// Appends `text` as a quoted JSON string.
   package static func append(_ text: String, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "\""))
+    // Most texts are names and numbers, and go out as they are.
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+      output.append(contentsOf: text.utf8)
+      output.append(UInt8(ascii: "\""))
+      return
+    }
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"):
