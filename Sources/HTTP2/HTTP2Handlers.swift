@@ -16,8 +16,8 @@ package protocol HTTP2StreamHandler: AnyObject {
 
 /// What happens to a connection. All calls come on its loop.
 package protocol HTTP2SessionDelegate: AnyObject {
-  /// The peer opens a stream; nil refuses it unprocessed.
-  func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)?
+  /// The peer opens a stream with that id: makes it, with its handler; nil refuses it unprocessed.
+  func accept(_ session: HTTP2Session, _ id: Int32) -> HTTP2Stream?
   /// The peer's first SETTINGS have arrived.
   func settled()
   /// The peer will not take new streams; `reason` is its debug text.

@@ -1,58 +1,63 @@
 internal import CNghttp2
 
-/// One stream of a connection: what waits to be sent, and what the peer's window is owed.
+/// One stream of a connection: what waits to be sent, and what the peer's window is owed. A server's streams may be of a
+/// subclass, so that a call and its stream are one object.
 ///
 /// Safety (`@unchecked Sendable`): confined to its session's loop; callers are on it, which `EventLoop` guarantees.
-package final class HTTP2Stream: @unchecked Sendable {
-  package let session: HTTP2Session
-  package internal(set) var id: Int32
-  var handler: (any HTTP2StreamHandler)?
+open class HTTP2Stream: @unchecked Sendable {
+  package final let session: HTTP2Session
+  package internal(set) final var id: Int32
+  /// Told of what happens to it, until it is closed; a stream may be its own.
+  package final var handler: (any HTTP2StreamHandler)?
 
   // The list of the session's open streams; it holds no reference, nghttp2's user data does.
-  unowned(unsafe) var previous: HTTP2Stream?
-  unowned(unsafe) var next: HTTP2Stream?
+  unowned(unsafe) final var previous: HTTP2Stream?
+  unowned(unsafe) final var next: HTTP2Stream?
 
   /// The header list passed the advertised limit; the fields beyond were dropped.
-  package internal(set) var isHeaderListTooLarge = false
-  var headerBytes = 0
-  var unconsumedBytes = 0
-  package internal(set) var isClosed = false
+  package internal(set) final var isHeaderListTooLarge = false
+  final var headerBytes = 0
+  final var unconsumedBytes = 0
+  package internal(set) final var isClosed = false
   /// The peer has ended its side.
-  package internal(set) var isRemoteEnded = false
+  package internal(set) final var isRemoteEnded = false
 
-  private var chunk: [UInt8] = []
-  private var offset = 0
-  private var waiting: [[UInt8]] = []
-  private var waitingHead = 0
-  private var isEnded = false
-  private var isDeferred = false
-  private var isAboveMark = false
-  private var trailers: PreparedHeaders?
-  private var extraTrailers: HeaderList?
+  /// A piece of the body that is made where it is framed, and its size.
+  private final var maker: ((UnsafeMutableRawBufferPointer) -> Void)?
+  private final var makerCount = 0
+  private final var chunk: [UInt8] = []
+  private final var offset = 0
+  private final var waiting: [[UInt8]] = []
+  private final var waitingHead = 0
+  private final var isEnded = false
+  private final var isDeferred = false
+  private final var isAboveMark = false
+  private final var trailers: PreparedHeaders?
+  private final var extraTrailers: HeaderList?
   /// Bytes that wait to be framed.
-  package private(set) var unsentBytes = 0
+  package private(set) final var unsentBytes = 0
   /// Bytes that were framed.
-  private(set) var sentBytes = 0
-  var stall = StallCounter()
+  private(set) final var sentBytes = 0
+  final var stall = StallCounter()
 
-  init(session: HTTP2Session, id: Int32) {
+  package init(session: HTTP2Session, id: Int32) {
     self.session = session
     self.id = id
   }
 
   /// Sends a response's header block; `isEnd` makes it the whole response.
-  package func respond(_ headers: HeaderList, isEnd: Bool) {
+  package final func respond(_ headers: HeaderList, isEnd: Bool) {
     guard !isClosed else { return }
     headers.withFields { fields, count in submitResponse(fields, count, isEnd) }
   }
 
   /// Sends a response's header block; a body follows.
-  package func respond(_ headers: PreparedHeaders) {
+  package final func respond(_ headers: PreparedHeaders) {
     guard !isClosed else { return }
     submitResponse(UnsafePointer(headers.fields.baseAddress), headers.fields.count, false)
   }
 
-  private func submitResponse(_ fields: UnsafePointer<nghttp2_nv>?, _ count: Int, _ isEnd: Bool) {
+  private final func submitResponse(_ fields: UnsafePointer<nghttp2_nv>?, _ count: Int, _ isEnd: Bool) {
     if isEnd {
       nghttp2_submit_response(session.raw, id, fields, count, nil)
     } else {
@@ -63,7 +68,7 @@ package final class HTTP2Stream: @unchecked Sendable {
   }
 
   /// Queues a piece of the body.
-  package func write(_ bytes: [UInt8]) {
+  package final func write(_ bytes: [UInt8]) {
     guard !isClosed, !isEnded, !bytes.isEmpty else { return }
     unsentBytes += bytes.count
     session.streamUnsentBytes += bytes.count
@@ -77,11 +82,39 @@ package final class HTTP2Stream: @unchecked Sendable {
     resume()
   }
 
+  /// Queues a piece of `count` bytes that `make` writes when it is framed, straight into the frame if it fits. Once, and
+  /// before any other piece.
+  package final func write(count: Int, _ make: @escaping (UnsafeMutableRawBufferPointer) -> Void) {
+    guard !isClosed, !isEnded, count > 0 else { return }
+    precondition(unsentBytes == 0 && maker == nil)
+    maker = make
+    makerCount = count
+    unsentBytes += count
+    session.streamUnsentBytes += count
+    if unsentBytes > session.limits.streamUnsentBytesMax { isAboveMark = true }
+    resume()
+  }
+
+  /// Makes the piece that waits to be made: in `output`, else in an array that is sent by and by.
+  private final func make(_ output: UnsafeMutableRawBufferPointer) -> Int {
+    guard let maker else { return 0 }
+    self.maker = nil
+    if makerCount <= output.count {
+      maker(UnsafeMutableRawBufferPointer(rebasing: output[..<makerCount]))
+      return makerCount
+    }
+    chunk = [UInt8](unsafeUninitializedCapacity: makerCount) { buffer, count in
+      maker(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<makerCount]))
+      count = makerCount
+    }
+    return 0
+  }
+
   /// Whether a writer should wait for `drained`.
-  package var isFull: Bool { isAboveMark && !isClosed }
+  package final var isFull: Bool { isAboveMark && !isClosed }
 
   /// Ends the body, with these trailers at a server.
-  package func finish(_ trailers: PreparedHeaders) {
+  package final func finish(_ trailers: PreparedHeaders) {
     guard !isClosed, !isEnded else { return }
     self.trailers = trailers
     isEnded = true
@@ -89,7 +122,7 @@ package final class HTTP2Stream: @unchecked Sendable {
   }
 
   /// Ends the body, with these trailers at a server, without any at a client.
-  package func finish(_ trailers: HeaderList? = nil) {
+  package final func finish(_ trailers: HeaderList? = nil) {
     guard !isClosed, !isEnded else { return }
     extraTrailers = trailers
     isEnded = true
@@ -97,27 +130,27 @@ package final class HTTP2Stream: @unchecked Sendable {
   }
 
   /// Ends the stream at once.
-  package func reset(_ code: HTTP2ErrorCode) {
+  package final func reset(_ code: HTTP2ErrorCode) {
     guard !isClosed else { return }
     nghttp2_submit_rst_stream(session.raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, code.rawValue)
     session.scheduleFlush()
   }
 
   /// Ends the stream without a word to its handler, which hears nothing more.
-  package func letGo() {
+  package final func letGo() {
     handler = nil
     reset(.cancel)
   }
 
   /// Gives `count` received bytes back to the peer's window.
-  package func consume(_ count: Int) {
+  package final func consume(_ count: Int) {
     guard count > 0, !isClosed else { return }
     unconsumedBytes -= count
     nghttp2_session_consume(session.raw, id, count)
     session.scheduleFlush()
   }
 
-  private func resume() {
+  private final func resume() {
     if isDeferred {
       isDeferred = false
       nghttp2_session_resume_data(session.raw, id)
@@ -126,8 +159,8 @@ package final class HTTP2Stream: @unchecked Sendable {
   }
 
   /// Fills a DATA frame.
-  fileprivate func fill(_ output: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
-    var written = 0
+  fileprivate final func fill(_ output: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
+    var written = make(output)
     while written < output.count {
       if offset == chunk.count, !advance() { break }
       let count = min(chunk.count - offset, output.count - written)
@@ -157,7 +190,7 @@ package final class HTTP2Stream: @unchecked Sendable {
   }
 
   /// Takes the next waiting piece; false when there is none.
-  private func advance() -> Bool {
+  private final func advance() -> Bool {
     offset = 0
     guard waitingHead < waiting.count else {
       chunk = []
@@ -171,7 +204,7 @@ package final class HTTP2Stream: @unchecked Sendable {
     return true
   }
 
-  private func submitTrailers(_ flags: UnsafeMutablePointer<UInt32>) {
+  private final func submitTrailers(_ flags: UnsafeMutablePointer<UInt32>) {
     if let trailers {
       flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
       nghttp2_submit_trailer(session.raw, id, trailers.fields.baseAddress, trailers.fields.count)
@@ -183,7 +216,7 @@ package final class HTTP2Stream: @unchecked Sendable {
 
   /// The source of this stream's DATA frames.
   /// Safety: nghttp2 calls it only while the stream is open, and an open stream is retained as nghttp2's user data.
-  var dataProvider: nghttp2_data_provider {
+  final var dataProvider: nghttp2_data_provider {
     nghttp2_data_provider(
       source: nghttp2_data_source(ptr: Unmanaged.passUnretained(self).toOpaque()),
       read_callback: { _, _, buffer, length, flags, source, _ in

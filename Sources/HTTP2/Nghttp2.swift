@@ -66,12 +66,11 @@ enum Nghttp2 {
     with(userData) { session in
       guard session.role == .server, let frame, frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
       session.openHeaderBlock = frame.pointee.hd.stream_id
-      let stream = HTTP2Stream(session: session, id: frame.pointee.hd.stream_id)
-      guard session.streamCount < session.limits.streamsMax, let handler = session.delegate?.accept(stream) else {
-        nghttp2_submit_rst_stream(raw, 0, stream.id, HTTP2ErrorCode.refusedStream.rawValue)
+      let id = frame.pointee.hd.stream_id
+      guard session.streamCount < session.limits.streamsMax, let stream = session.delegate?.accept(session, id) else {
+        nghttp2_submit_rst_stream(raw, 0, id, HTTP2ErrorCode.refusedStream.rawValue)
         return 0
       }
-      stream.handler = handler
       nghttp2_session_set_stream_user_data(raw, stream.id, Unmanaged.passRetained(stream).toOpaque())
       session.link(stream)
       return 0

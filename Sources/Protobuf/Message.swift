@@ -24,6 +24,15 @@ extension Message {
     self = try bytes.span.withUnsafeBytes { (buffer) throws(DecodingError) -> Self in try Self(serialized: buffer) }
   }
 
+  /// Writes the wire form to `buffer`, which must hold exactly `serializedSize` bytes.
+  package func serialize(into buffer: UnsafeMutableRawBufferPointer) {
+    guard let base = buffer.baseAddress else { return }
+    // Safety: `write` appends exactly `serializedSize` bytes of the same immutable value; checked below.
+    var writer = WireWriter(at: base)
+    write(to: &writer)
+    precondition(writer.cursor == base + buffer.count, "the size and the content of a message disagree")
+  }
+
   /// The wire form, after `prefix` zero bytes for the caller to fill in (a frame header).
   package func serialized(reserving prefix: Int = 0) -> [UInt8] {
     let size = serializedSize

@@ -65,7 +65,7 @@ final class ClientConnection: HTTP2SessionDelegate, @unchecked Sendable {
 
   // MARK: HTTP2SessionDelegate
 
-  func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? { nil }
+  func accept(_ session: HTTP2Session, _ id: Int32) -> HTTP2Stream? { nil }
 
   func settled() {
     isReady = true

@@ -15,6 +15,17 @@ enum Frame {
     return bytes
   }
 
+  /// The bytes that `encode(_:into:)` writes.
+  static func size<M: Message>(_ message: M) -> Int { prefixLength + message.serializedSize }
+
+  /// The same, into a buffer of exactly its size.
+  static func encode<M: Message>(_ message: M, into buffer: UnsafeMutableRawBufferPointer) {
+    message.serialize(into: UnsafeMutableRawBufferPointer(rebasing: buffer[prefixLength...]))
+    let length = UInt32(truncatingIfNeeded: buffer.count - prefixLength)
+    buffer[0] = 0
+    buffer.storeBytes(of: length.bigEndian, toByteOffset: 1, as: UInt32.self)
+  }
+
   /// Bytes that are a message already, behind their frame header.
   static func encode(_ message: [UInt8]) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: prefixLength)

@@ -3,8 +3,8 @@ package import Protobuf
 
 /// A method and the code that answers it, with the message types erased.
 package struct MethodHandler: Sendable {
-  /// A handler with its decoded request; gives the framed response.
-  typealias Prepared = @Sendable (CallContext) async throws -> [UInt8]
+  /// A handler with its decoded request; gives the call its response.
+  typealias Prepared = @Sendable (ServerCall, CallContext) async throws -> Void
 
   enum Body: Sendable {
     /// The fast path: decodes the request where it lies in the receive buffer.
@@ -37,7 +37,7 @@ package struct MethodHandler: Sendable {
       method: method,
       body: .unary { bytes in
         let request: Request = try Frame.request(bytes)
-        return { context in Frame.encode(try await body(request, context)) }
+        return { call, context in call.respond(try await body(request, context), context) }
       })
   }
 

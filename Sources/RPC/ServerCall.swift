@@ -1,14 +1,15 @@
 internal import EventLoop
 internal import HTTP2
 internal import Primitives
+internal import Protobuf
 internal import Synchronization
 
 /// One call at a server: the request comes in through the stream's callbacks, the handler runs as one task on the same
-/// loop, and the answer goes out through the stream.
+/// loop, and the answer goes out through the
 ///
 /// Safety (`@unchecked Sendable`): every variable is touched on the connection's loop only. The session calls there, the
 /// task prefers the loop as its executor, and `next` and `send` go there first.
-final class ServerCall: @unchecked Sendable {
+final class ServerCall: HTTP2Stream, @unchecked Sendable {
   private enum Phase: Comparable {
     /// Its head or its one message is still on the way.
     case arriving
@@ -19,7 +20,6 @@ final class ServerCall: @unchecked Sendable {
   }
 
   private let connection: ServerConnection
-  private let stream: HTTP2Stream
   private var phase = Phase.arriving
   private var head = RequestHead()
   private var assembler: MessageAssembler
@@ -45,10 +45,12 @@ final class ServerCall: @unchecked Sendable {
 
   private var loop: EventLoop { connection.loop }
 
-  init(_ connection: ServerConnection, _ stream: HTTP2Stream) {
+  init(_ connection: ServerConnection, _ session: HTTP2Session, _ id: Int32) {
     self.connection = connection
-    self.stream = stream
     assembler = MessageAssembler(bytesMax: connection.server.messageBytesMax)
+    super.init(session: session, id: id)
+    // Let go of when the stream is closed, which always comes.
+    handler = self
   }
 
   // MARK: The handler
@@ -73,7 +75,7 @@ final class ServerCall: @unchecked Sendable {
       case .unary:
         guard let request else { throw CancellationError() }
         self.request = nil
-        respond(try await request(context), context)
+        try await request(self, context)
       case .streaming(let body):
         try await body(self, self, context)
         succeed(context)
@@ -99,13 +101,21 @@ final class ServerCall: @unchecked Sendable {
 
   // MARK: The answer
 
-  private func respond(_ frame: [UInt8], _ context: CallContext) {
+  /// Answers a unary call: the message is written once, where it is framed, unless it is compressed.
+  func respond<Response: Message>(_ response: Response, _ context: CallContext) {
     guard phase == .running else { return end(nil, context) }
     phase = .answered
-    let frame = encoded(frame, .asCall, context.compressesResponses)
-    bytesOut += frame.count
-    sendHeaders()
-    stream.write(frame)
+    if head.acceptsGzip, context.compressesResponses {
+      let frame = encoded(Frame.encode(response), .asCall, true)
+      bytesOut += frame.count
+      sendHeaders()
+      write(frame)
+    } else {
+      let count = Frame.size(response)
+      bytesOut += count
+      sendHeaders()
+      write(count: count) { Frame.encode(response, into: $0) }
+    }
     finish()
     end(nil, context)
   }
@@ -135,18 +145,18 @@ final class ServerCall: @unchecked Sendable {
     guard !isHeaderSent else { return }
     isHeaderSent = true
     if let initial = info?.addedMetadata?.initial, !initial.isEmpty {
-      stream.respond(
+      respond(
         StatusTrailers.headers(initial, acceptsGzip: head.acceptsGzip, isGzip: isGzip), isEnd: false)
     } else {
-      stream.respond(headers)
+      respond(headers)
     }
   }
 
   private func finish() {
     if let trailing = info?.addedMetadata?.trailing, !trailing.isEmpty {
-      stream.finish(StatusTrailers.ok(trailing))
+      finish(StatusTrailers.ok(trailing))
     } else {
-      stream.finish(StatusTrailers.ok)
+      finish(StatusTrailers.ok)
     }
   }
 
@@ -170,9 +180,9 @@ final class ServerCall: @unchecked Sendable {
     let added = info?.addedMetadata
     if let added, !added.initial.isEmpty { sendHeaders() }
     if isHeaderSent {
-      stream.finish(StatusTrailers.trailers(error, added?.trailing))
+      finish(StatusTrailers.trailers(error, added?.trailing))
     } else {
-      stream.respond(headers ?? StatusTrailers.only(error, added?.trailing), isEnd: true)
+      respond(headers ?? StatusTrailers.only(error, added?.trailing), isEnd: true)
     }
     giveBack(owedBytes)
     if info == nil { connection.server.configuration.onStrayRequest?(error) }
@@ -216,7 +226,7 @@ final class ServerCall: @unchecked Sendable {
 
   private func giveBack(_ count: Int) {
     owedBytes -= count
-    stream.consume(count)
+    consume(count)
   }
 }
 
@@ -250,7 +260,7 @@ extension ServerCall: HTTP2StreamHandler {
   }
 
   private func isAcceptable() -> Bool {
-    if stream.isHeaderListTooLarge {
+    if isHeaderListTooLarge {
       refuse(
         ServiceError(.resourceExhausted, "The call's metadata is above the limit.", reason: "METADATA_TOO_LARGE"))
     } else if !head.isPost {
@@ -273,7 +283,7 @@ extension ServerCall: HTTP2StreamHandler {
   }
 
   func data(_ bytes: Span<UInt8>) {
-    guard phase < .answered, let entry = head.entry else { return stream.consume(bytes.count) }
+    guard phase < .answered, let entry = head.entry else { return consume(bytes.count) }
     bytesIn += bytes.count
     var position = 0
     do {
@@ -300,7 +310,7 @@ extension ServerCall: HTTP2StreamHandler {
       }
     } catch {
       refuse(serviceError(error))
-      stream.consume(bytes.count)
+      consume(bytes.count)
       cancelHandler()
     }
   }
@@ -372,8 +382,8 @@ extension ServerCall: FrameSink {
     let frame = encoded(frame, compression, info?.compressesResponses.load(ordering: .relaxed) ?? false)
     sendHeaders()
     bytesOut += frame.count
-    stream.write(frame)
-    while stream.isFull, phase == .running {
+    write(frame)
+    while isFull, phase == .running {
       wakeWriter()
       await withTaskCancellationHandler {
         await withUnsafeContinuation { writer = $0 }

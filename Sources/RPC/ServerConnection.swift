@@ -74,10 +74,10 @@ final class ServerConnection: HTTP2SessionDelegate, @unchecked Sendable {
 
   // MARK: HTTP2SessionDelegate
 
-  func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? {
+  func accept(_ session: HTTP2Session, _ id: Int32) -> HTTP2Stream? {
     guard handlerCount < server.configuration.limits.http2.streamsMax else { return nil }
     acceptedCount += 1
-    return ServerCall(self, stream)
+    return ServerCall(self, session, id)
   }
 
   /// Calls that became complete while bytes were received.

@@ -93,7 +93,7 @@ final class RawClient: HTTP2SessionDelegate, @unchecked Sendable {
     func closed(_ code: HTTP2ErrorCode) { signal.raise() }
   }
 
-  func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? { nil }
+  func accept(_ session: HTTP2Session, _ id: Int32) -> HTTP2Stream? { nil }
   func settled() {}
   func goneAway(_ code: HTTP2ErrorCode, _ reason: String) {
     goneAwayCode.withLock { $0 = code }

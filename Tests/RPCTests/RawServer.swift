@@ -57,14 +57,16 @@ final class RawServer: Sendable {
       self.answer = answer
     }
 
-    func accept(_ stream: HTTP2Stream) -> (any HTTP2StreamHandler)? {
-      Request(stream) { [log, answer] headers in
+    func accept(_ session: HTTP2Session, _ id: Int32) -> HTTP2Stream? {
+      let stream = HTTP2Stream(session: session, id: id)
+      stream.handler = Request(stream) { [log, answer] headers in
         let index = log.requests.withLock { requests in
           requests.append(headers)
           return requests.count - 1
         }
         answer(index, stream)
       }
+      return stream
     }
 
     func settled() {}
