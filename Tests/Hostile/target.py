@@ -109,13 +109,14 @@ class Target:
 
 
 class Neighbour:
-    """A grpcio client that calls without pause and keeps every failure."""
+    """A grpcio client that calls without pause and keeps every failure. With `sends_again` it also sends again what
+    never left it, as gRPC clients do unless told not to: a call may meet a connection that has just said GOAWAY."""
 
-    def __init__(self, target: str):
+    def __init__(self, target: str, sends_again: bool = False):
         self.failures = []
         self.count = 0
         self._ended = threading.Event()
-        self._channel = grpc.insecure_channel(target, options=[("grpc.enable_retries", 0)])
+        self._channel = grpc.insecure_channel(target, options=[("grpc.enable_retries", int(sends_again))])
         self._call = self._channel.unary_unary("/echo.Echo/Unary", lambda raw: raw, lambda raw: raw)
         self._thread = threading.Thread(target=self._run, daemon=True)
 

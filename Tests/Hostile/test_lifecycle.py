@@ -103,7 +103,7 @@ def test_R4_two_instances_restarted_in_turn_lose_no_call(tmp_path):
 
 def test_R5_connections_of_an_age_lose_no_call(start):
     server = start(age=0.3, age_grace=20)
-    with Neighbour(f"127.0.0.1:{server.port}") as neighbour:
+    with Neighbour(f"127.0.0.1:{server.port}", sends_again=True) as neighbour:
         lived = []
         for _ in range(size(5, 50)):
             with Wire(server.port) as watch:
