@@ -12,10 +12,10 @@ package struct ChannelConfiguration: Sendable {
   package var backoffMax: Duration = .seconds(20)
   /// The largest response message, in bytes.
   package var messageBytesMax = 4 << 20
-  /// A connection that has been silent for this time is asked for a sign of life by a PING; nil never asks. Servers of
-  /// this house allow one a minute while calls are under way, and one in five minutes else; a server that complains
-  /// doubles it.
-  package var keepaliveTime: Duration? = .seconds(120)
+  /// A connection that has been silent for this time is asked for a sign of life by a PING; nil never asks. Servers
+  /// allow one in five minutes, those of this house one a minute while calls are under way; one that complains doubles
+  /// it.
+  package var keepaliveTime: Duration? = .seconds(300)
   /// Without a sign of life for this time after a PING the connection is given up, and its calls fail with UNAVAILABLE.
   package var keepaliveTimeout: Duration = .seconds(20)
   /// Asks also while no call is under way.
