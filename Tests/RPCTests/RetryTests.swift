@@ -86,7 +86,7 @@ import Testing
     #expect(result.requests.count == 1)
   }
 
-  @Test("R3 the wait doubles less a little, with the server's word before ours")
+  @Test("R3 waits grow by 1.6, and a server's pushback comes before them")
   func policy() {
     var policy = RetryPolicy()
     let waits = [RetryPolicy.Pushback.none, .none, .after(.seconds(7)), .none, .none].map { policy.next($0, dice: 1) }
