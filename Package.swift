@@ -90,7 +90,8 @@ let package = Package(
     .executableTarget(
       name: "protoc-gen-swift-rpc", dependencies: ["CPlugin", "CProtobufC"], path: "Sources/protoc-gen-swift-rpc",
       swiftSettings: settings),
-    .target(name: "CPlugin", dependencies: ["CProtobufC"], path: "Sources/CPlugin", exclude: ["plugin.proto"],
+    .target(
+      name: "CPlugin", dependencies: ["CProtobufC"], path: "Sources/CPlugin", exclude: ["plugin.proto"],
       publicHeadersPath: "include"),
 
     .executableTarget(
@@ -115,7 +116,8 @@ let package = Package(
     tests("PrimitivesTests", ["Primitives"]),
     tests("EventLoopTests", ["EventLoop", "Primitives"]),
     .target(
-      name: "CProtobufTests", dependencies: ["CProtobufC"], path: "Tests/CProtobufTests", exclude: ["kinds.proto", "oracle.py"],
+      name: "CProtobufTests", dependencies: ["CProtobufC"], path: "Tests/CProtobufTests",
+      exclude: ["kinds.proto", "oracle.py"],
       publicHeadersPath: "include"),
     tests("ProtobufTests", ["Protobuf", "API", "Primitives", "CProtobufTests", "CProtobufC", "protoc-gen-swift-rpc"]),
     tests("RPCTests", ["RPC", "HTTP2", "API", "Protobuf", "EventLoop", "Primitives"]),
@@ -132,7 +134,8 @@ let package = Package(
         "ServiceKit",
       ]),
     tests(
-      "VaultTests", [
+      "VaultTests",
+      [
         "vault", "TestKit", "Primitives", "EventLoop", "RPC", "API", "Protobuf", "Postgres", "Events", "Sealing",
         "ServiceKit",
       ]),
