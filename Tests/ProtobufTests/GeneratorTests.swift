@@ -18,7 +18,9 @@ import Testing
 
   private func refusal(_ messages: [MessageType]) -> String? {
     do {
-      _ = try Types([File(name: "t.proto", package: "t", messages: messages, enums: [], services: [])])
+      _ = try Types([
+        File(name: "t.proto", package: "t", messages: messages, enums: [], services: [], imports: [], serialized: [])
+      ])
       return nil
     } catch let error as SchemaError {
       return error.text
