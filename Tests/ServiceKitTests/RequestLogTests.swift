@@ -163,17 +163,22 @@ import Testing
     }
   }
 
-  @Test("D1 before the service has its key, a call is UNAVAILABLE")
-  func noKey() async throws {
+  @Test("D1 the first call of a new service makes the service's key and is answered, and its repeat too")
+  func firstCall() async throws {
     try await Fixture.with { fixture in
       let database = fixture.runtime.database
       try await database.execute("DELETE FROM data_keys")
       let requests = RequestLog(database: database, dataKeys: DataKeys(keys: fixture.runtime.config.keys))
       let request = fixture.request(Identifier())
-      let refused = try await refusal {
-        try await requests.once(request.requestID, request, fixture.context) { _ in Response() }
+      let first = try await requests.once(request.requestID, request, fixture.context) { _ in
+        Response(senderName: "first")
       }
-      #expect(refused.code == .unavailable)
+      let second = try await requests.once(request.requestID, request, fixture.context) { _ in
+        Response(senderName: "second")
+      }
+      #expect(first.senderName == "first" && second == first)
+      let count: Query = "SELECT count(*) FROM data_keys"
+      #expect(try await database.query(count)[0].decode(Int.self) == 1)
     }
   }
 }

@@ -92,8 +92,10 @@ class Stack:
                 environment = b""
             if f"AFTERTHOUGHTS_STACK={self.layout.run}".encode() in environment.split(b"\0"):
                 os.kill(number, signal.SIGKILL)
+                # The kernel gives the port back a little after the process is gone.
+                port = self.layout.smtp_port if file.stem == SINK else self.layout.port(file.stem)
                 until = time.monotonic() + 5
-                while Path(f"/proc/{number}/exe").exists() and time.monotonic() < until:
+                while not ports.is_free(port) and time.monotonic() < until:
                     time.sleep(0.02)
             file.unlink()
 
