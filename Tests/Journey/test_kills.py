@@ -20,7 +20,7 @@ def stack(cluster):
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_journey_completes_though_a_service_is_killed_before_every_step(stack, browser, name):
+def test_DE_2_journey_completes_though_a_service_is_killed_before_every_step(stack, browser, name):
     """The service starts again while the step is being tried: the client repeats what answers UNAVAILABLE."""
 
     def kill(step):
